@@ -1,0 +1,57 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every Swift target: the language's strictest, so that a mistake is an error and not a habit.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// The targets of docs/architecture.md; a target imports only what stands below it here.
+let package = Package(
+    name: "overtime",
+    products: [
+        .executable(name: "overtime", targets: ["overtime"]),
+        .library(name: "OvertimeClient", targets: ["OvertimeClient"]),
+    ],
+    targets: [
+        .executableTarget(
+            name: "overtime",
+            dependencies: ["Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
+        .target(
+            name: "Worker", dependencies: ["Store", "Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
+        .target(
+            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"], swiftSettings: strict),
+        .target(
+            name: "OvertimeClient", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
+        .target(name: "Store", dependencies: ["RoomCore", "CSQLite"], swiftSettings: strict),
+        .target(name: "Contract", dependencies: ["RoomCore", "AMQP", "CJansson"], swiftSettings: strict),
+        .target(name: "Service", swiftSettings: strict),
+        .target(name: "AMQP", dependencies: ["CRabbitMQ"], swiftSettings: strict),
+        .target(name: "RoomCore", swiftSettings: strict),
+
+        .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+
+        .testTarget(name: "RoomCoreTests", dependencies: ["RoomCore"], swiftSettings: strict),
+        .testTarget(
+            name: "ContractTests", dependencies: ["Contract", "AMQP", "RoomCore"], swiftSettings: strict),
+        .testTarget(name: "AMQPTests", dependencies: ["AMQP"], swiftSettings: strict),
+        .testTarget(name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
+        .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
+        .testTarget(
+            name: "WorkerTests", dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],
+            swiftSettings: strict),
+        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+    ]
+)
