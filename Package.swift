@@ -20,13 +20,16 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "overtime",
-            dependencies: ["Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            dependencies: [
+                "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
+            ],
             swiftSettings: strict),
         .target(
             name: "Worker", dependencies: ["Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .target(
-            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"], swiftSettings: strict),
+            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
         .target(
             name: "OvertimeClient", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
@@ -44,10 +47,12 @@ let package = Package(
         .testTarget(
             name: "ContractTests", dependencies: ["Contract", "AMQP", "RoomCore"], swiftSettings: strict),
         .testTarget(name: "AMQPTests", dependencies: ["AMQP"], swiftSettings: strict),
-        .testTarget(name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
         .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
         .testTarget(
-            name: "WorkerTests", dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            name: "WorkerTests",
+            dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
             name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],
