@@ -16,6 +16,13 @@ struct JSONWriter {
         return writer.bytes
     }
 
+    /// How many bytes a text takes once written.
+    static func size(ofString text: String) -> Int {
+        var writer = JSONWriter(capacity: text.utf8.count + 2)
+        writer.string(text)
+        return writer.bytes.count
+    }
+
     mutating func object(_ body: (inout JSONWriter) -> Void) {
         container("{", "}", body)
     }
@@ -39,6 +46,7 @@ struct JSONWriter {
         bytes.append(contentsOf: text.utf8)
     }
 
+    mutating func integer(_ number: Int64) { raw(String(number)) }
     mutating func null() { raw("null") }
     mutating func minutes(_ span: TimeSpan) { raw(NumberText.minutes(span)) }
 
@@ -129,7 +137,7 @@ extension JSONWriter {
         raw(NumberText.seconds(span))
     }
 
-    mutating func field(_ name: StaticString, object body: (inout JSONWriter) -> Void) {
+    mutating func field(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
         key(name)
         object(body)
     }

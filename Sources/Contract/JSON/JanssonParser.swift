@@ -78,14 +78,17 @@ enum JanssonParser {
         case json_error_invalid_utf8:
             return JSONProblem(.invalidText, "the body is not valid UTF-8 \(place): send UTF-8")
         case json_error_null_character, json_error_null_byte_in_key:
-            return JSONProblem(.invalidText, "the body has the character NUL (\\u0000) \(place): leave it out")
+            return JSONProblem(
+                .invalidText, "the body has the character NUL (\\u0000) \(place): leave it out")
         case json_error_numeric_overflow:
             return JSONProblem(
-                .numberOutOfRange, "the body has a number that does not fit 64 bits \(place): send a smaller one")
+                .numberOutOfRange,
+                "the body has a number that does not fit 64 bits \(place): send a smaller one")
         case json_error_premature_end_of_input:
             return JSONProblem(.malformed, "the body ends too early \(place): send one whole JSON object")
         case json_error_end_of_input_expected:
-            return JSONProblem(.malformed, "the body goes on after its JSON \(place): send one JSON object only")
+            return JSONProblem(
+                .malformed, "the body goes on after its JSON \(place): send one JSON object only")
         default:
             let said = words.split(separator: " near ", maxSplits: 1).first.map(String.init) ?? words
             return JSONProblem(

@@ -33,7 +33,8 @@ package enum StrictJSON {
         guard bytes.count <= maximumBytes else {
             return JSONProblem(
                 .tooLarge,
-                "the body has \(bytes.count) bytes, more than the \(maximumBytes) allowed: send a smaller one")
+                "the body has \(bytes.count) bytes, more than the \(maximumBytes) allowed: send a smaller one"
+            )
         }
         guard !bytes.isEmpty else {
             return JSONProblem(.empty, "the body is empty: send one JSON object in UTF-8")
