@@ -105,7 +105,9 @@ private struct Decimal {
     /// Reads Swift's own shortest form, which knows no locale: `0.5`, `1e-05`, `12345.678`.
     init?(_ number: Double) {
         let parts = number.description.split(separator: "e")
-        guard let mantissa = parts.first, let power = Int(parts.count > 1 ? parts[1] : "0") else { return nil }
+        guard let mantissa = parts.first, let power = Int(parts.count > 1 ? parts[1] : "0") else {
+            return nil
+        }
         let sides = mantissa.split(separator: ".", omittingEmptySubsequences: false)
         let fraction = sides.count > 1 ? sides[1] : ""
         guard let whole = sides.first, let digits = UInt128(whole + fraction) else { return nil }
