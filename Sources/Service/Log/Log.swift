@@ -1,0 +1,104 @@
+import Glibc
+
+/// The log: one line a state change, on standard error, as text for people or JSON for programs.
+///
+/// The message is a fixed phrase that can be searched for; what varies stands in the fields. Writing never fails and
+/// never stops the service: with a full disk lines are lost, rooms are not.
+package final class Log: Sendable {
+    package enum Level: Int, Sendable, Comparable, CaseIterable {
+        case debug, info, warning, error
+
+        package static func < (left: Level, right: Level) -> Bool {
+            left.rawValue < right.rawValue
+        }
+
+        package var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
+
+        var colour: String {
+            switch self {
+            case .debug: "\u{1B}[2m"
+            case .info: "\u{1B}[32m"
+            case .warning: "\u{1B}[33m"
+            case .error: "\u{1B}[31m"
+            }
+        }
+    }
+
+    package enum Format: String, Sendable, CaseIterable {
+        case text, json
+    }
+
+    private let component: String
+    private let lowest: Level
+    private let format: Format
+    private let colour: Bool
+    private let shortTime: Bool
+    private let descriptor: Int32
+    private let clock: any WallClock
+
+    /// `shortTime` leaves the date out of text lines.
+    package init(
+        component: String, level: Level = .info, format: Format, colour: Bool = false,
+        shortTime: Bool = false,
+        descriptor: Int32 = 2, clock: any WallClock = SystemClock()
+    ) {
+        self.component = component
+        self.lowest = level
+        self.format = format
+        self.colour = colour
+        self.shortTime = shortTime
+        self.descriptor = descriptor
+        self.clock = clock
+    }
+
+    /// The log that a configuration asks for, on standard error.
+    package convenience init(
+        component: String, configuration: Configuration.Logging, environment: [String: String] = [:]
+    ) {
+        self.init(
+            component: component, level: configuration.level, format: configuration.format,
+            colour: ProcessEnvironment.wantsColour(2, environment: environment),
+            shortTime: ProcessEnvironment.isTerminal(2))
+    }
+
+    /// The same log under another component's name.
+    package func named(_ component: String) -> Log {
+        Log(
+            component: component, level: lowest, format: format, colour: colour, shortTime: shortTime,
+            descriptor: descriptor, clock: clock)
+    }
+
+    package func debug(_ message: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.debug, message, fields)
+    }
+
+    package func info(_ message: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.info, message, fields)
+    }
+
+    package func warning(_ message: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.warning, message, fields)
+    }
+
+    package func error(_ message: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        write(.error, message, fields)
+    }
+
+    /// Fields are only built for a line that is written.
+    private func write(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
+        guard level >= lowest else { return }
+        let line = LogLine(
+            milliseconds: clock.nowMilliseconds(), level: level, component: component,
+            message: message.description, fields: fields())
+        let bytes = format == .json ? line.json() : line.text(shortTime: shortTime, colour: colour)
+        // One call a line, so that lines of several threads and processes do not mix. What it says is of no use here.
+        while Glibc.write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
+    }
+}

@@ -1,0 +1,108 @@
+/// One log line as bytes, in either format: pure, so that escaping is tested without a file.
+struct LogLine {
+    let milliseconds: Int64
+    let level: Log.Level
+    let component: String
+    let message: String
+    let fields: LogFields
+
+    /// Longer texts are cut: a line must stay a line whatever a peer sends.
+    static let longestText = 2048
+
+    /// One JSON object and a line feed.
+    func json() -> [UInt8] {
+        var line = Array(
+            "{\"time\":\"\(FormattedTime.iso(milliseconds))\",\"level\":\"\(level.name)\",\"component\":".utf8
+        )
+        Self.appendQuoted(component, to: &line)
+        line += Array(",\"message\":".utf8)
+        Self.appendQuoted(message, to: &line)
+        for field in fields.entries {
+            line.append(UInt8(ascii: ","))
+            Self.appendQuoted(field.name, to: &line)
+            line.append(UInt8(ascii: ":"))
+            switch field.value {
+            case .string(let text): Self.appendQuoted(text, to: &line)
+            // JSON has no word for infinity; as text it is at least seen.
+            case .double(let number) where !number.isFinite: Self.appendQuoted("\(number)", to: &line)
+            default: line += Array(Self.plain(field.value).utf8)
+            }
+        }
+        line += Array("}\n".utf8)
+        return line
+    }
+
+    /// A line for people. With a terminal the date is left out: whoever is looking knows it.
+    func text(shortTime: Bool, colour: Bool) -> [UInt8] {
+        let time = shortTime ? FormattedTime.timeOfDay(milliseconds) : FormattedTime.iso(milliseconds)
+        let name = level.name + String(repeating: " ", count: max(0, 5 - level.name.count))
+        let source = component + String(repeating: " ", count: max(0, 9 - component.count))
+        var line: [UInt8] = []
+        line += Array(
+            (colour ? "\u{1B}[2m\(time)\u{1B}[0m \(level.colour)\(name)\u{1B}[0m" : "\(time) \(name)").utf8)
+        line += Array(" \(source) ".utf8)
+        Self.appendEscaped(message, to: &line)
+        for field in fields.entries {
+            line += Array((colour ? " \u{1B}[2m" : " ").utf8)
+            Self.appendEscaped(field.name, to: &line)
+            line += Array((colour ? "=\u{1B}[0m" : "=").utf8)
+            if case .string(let text) = field.value {
+                if text.isEmpty
+                    || text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x22 || $0 == 0x3D || $0 == 0x7F })
+                {
+                    Self.appendQuoted(text, to: &line)
+                } else {
+                    Self.appendEscaped(text, to: &line)
+                }
+            } else {
+                line += Array(Self.plain(field.value).utf8)
+            }
+        }
+        line.append(UInt8(ascii: "\n"))
+        return line
+    }
+
+    private static func plain(_ value: LogValue) -> String {
+        switch value {
+        case .string(let text): text
+        case .int(let number): "\(number)"
+        case .double(let number): "\(number)"
+        case .bool(let flag): flag ? "true" : "false"
+        case .null: "null"
+        }
+    }
+
+    private static func appendQuoted(_ text: String, to line: inout [UInt8]) {
+        line.append(UInt8(ascii: "\""))
+        appendEscaped(text, to: &line)
+        line.append(UInt8(ascii: "\""))
+    }
+
+    /// JSON's escapes, and C1 controls as well: some terminals obey them.
+    private static func appendEscaped(_ text: String, to line: inout [UInt8]) {
+        var count = 0
+        for scalar in text.unicodeScalars {
+            if count >= longestText {
+                line += Array("…".utf8)
+                return
+            }
+            count += UTF8.width(scalar)
+            switch scalar {
+            case "\"": line += Array("\\\"".utf8)
+            case "\\": line += Array("\\\\".utf8)
+            case "\n": line += Array("\\n".utf8)
+            case "\r": line += Array("\\r".utf8)
+            case "\t": line += Array("\\t".utf8)
+            default:
+                if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+                    || (0x2028...0x202E).contains(scalar.value)
+                {
+                    let hex = String(scalar.value, radix: 16)
+                    line += Array("\\u\(String(repeating: "0", count: 4 - hex.count))\(hex)".utf8)
+                } else {
+                    line += Array(String(scalar).utf8)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+import Glibc
+
+/// How a process ends, as the contract numbers it, so that scripts and service managers can tell the cases apart.
+package enum ProcessExit: Int32, Sendable {
+    case ok = 0
+    /// The command was understood and refused.
+    case refused = 1
+    /// A wrong option or value on the command line.
+    case usage = 2
+    /// No reply in time, or nothing there to ask.
+    case noReply = 3
+    /// Wrong for good: configuration, password, rights, other arguments. Restarting does not help (sysexits' EX_CONFIG).
+    case configuration = 78
+
+    /// Ends the process now.
+    package func end() -> Never {
+        exit(rawValue)
+    }
+}
