@@ -1,6 +1,6 @@
 package import AMQP
 package import Contract
-package import RoomCore
+import RoomCore
 package import Service
 
 /// The scheduler: fires each room's window and end at its instant, and owns no truth.
@@ -163,7 +163,9 @@ package final class Scheduler {
             if let error { log.warning("listening ended", ["channel": channel, "error": error.description]) }
         case .delivery(SchedulerChannel.events, let delivery):
             guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
-            agenda.learn(room: fact.room, sequence: fact.sequence, dueAt: fact.nextDueAt)
+            var dueAt: Instant?
+            if case .at(let instant) = fact.due { dueAt = instant }
+            agenda.learn(room: fact.room, sequence: fact.sequence, dueAt: dueAt)
         case .delivery(SchedulerChannel.ticks, let delivery):
             hear(delivery, at: uptime)
         case .delivery(_, let delivery):
@@ -274,15 +276,15 @@ package final class Scheduler {
         let correlation = nextCorrelation
         let publication = Publication(
             id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
-            properties: question(replyTo: queue), body: Query.rooms(after: after, limit: Self.pageSize).encode())
+            properties: question(replyTo: queue), body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
         snapshot = .asked(after: after, correlation: correlation, at: uptime)
         outlet.publish([publication], generation)
     }
 
     private func receivePage(_ body: [UInt8], sent: Int64?, received: Int64, at uptime: Int64) {
-        guard let page = QueryReplyDecoder.rooms(body) else { return }
+        guard case .success(let page) = QueryReplyDecoder.rooms(body) else { return }
         learn(page.serverTime, sent: sent, received: received)
-        for room in page.rooms {
+        for room in page.rows {
             agenda.learnSnapshot(room: room.room, sequence: room.sequence, dueAt: room.nextDueAt)
         }
         if let next = page.next {

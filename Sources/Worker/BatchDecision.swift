@@ -1,16 +1,20 @@
-package import Contract
-package import RoomCore
-package import Store
+import AMQP
+import Contract
+import RoomCore
+import Service
+import Store
 
 /// A command as it waits to be decided.
 struct PendingCommand {
     let job: UInt64
     let command: Command
     let actor: Actor
+    /// As it came, should it have to be given up.
+    let delivery: Delivery
     /// Where the answer goes; nil for nowhere.
     let reply: ReplyAddress?
     /// A durable mark of the attempt to decide it, removed by the command's own commit; nil for none.
-    let attempt: String?
+    let attempt: AttemptKey?
 }
 
 /// A tick as it waits to be decided.
@@ -126,7 +130,7 @@ struct BatchDecision {
         let decision = decision(for: pending, now: now)
         let reply = ReplyEncoder.encode(decision: decision, command: command)
         if command.action != .status {
-            stored[key] = StoredAnswer(canonical: canonical, reply: reply)
+            stored[key] = StoredAnswer(canonical: canonical, reply: reply, outboxPositionUpTo: nil)
             commit.answers.append(
                 AnswerWrite(
                     key: key, canonical: canonical, reply: reply,
@@ -204,5 +208,15 @@ struct BatchDecision {
             rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
         }
         commit.published = published
+    }
+}
+
+extension BatchDecision {
+    /// One line for each event, for whoever follows a room through the log.
+    func logEvents(to log: Log) {
+        for draft in commit.outbox {
+            log.debug(
+                "event", ["room": draft.room.text, "sequence": draft.sequence, "type": draft.type])
+        }
     }
 }

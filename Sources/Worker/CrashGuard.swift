@@ -1,4 +1,6 @@
 import AMQP
+import RoomCore
+import Store
 
 /// Finds the message that kills the worker.
 ///
@@ -26,7 +28,7 @@ struct CrashGuard {
     }
 
     /// A name for a message that is the same at each delivery: two FNV-1a hashes of what the publisher sent.
-    static func key(of delivery: Delivery) -> String {
+    static func key(of delivery: Delivery) -> AttemptKey {
         var first = FNV(offset: 0xcbf2_9ce4_8422_2325)
         var second = FNV(offset: 0x6c62_272e_07bb_0142)
         var size: UInt64 = 0
@@ -44,7 +46,8 @@ struct CrashGuard {
             }
             first.add(0)
         }
-        return String(first.value, radix: 16) + "-" + String(second.value, radix: 16) + "-" + String(size)
+        return AttemptKey(
+            String(first.value, radix: 16) + "-" + String(second.value, radix: 16) + "-" + String(size))
     }
 
     private struct FNV {

@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 
 /// Deliveries in hand, each until nothing is owed for it any more; then it may be acknowledged.
 ///

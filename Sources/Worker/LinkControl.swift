@@ -24,4 +24,6 @@ package enum PublisherChannel {
     package static let events = 0
     package static let replies = 1
     package static let letters = 2
+    /// Declares the log, and nothing else: a log that is down stops nothing.
+    package static let log = 3
 }

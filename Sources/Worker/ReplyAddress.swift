@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 
 /// Where an answer goes, taken from the question's own properties.
 struct ReplyAddress {

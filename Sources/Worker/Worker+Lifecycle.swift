@@ -13,7 +13,7 @@ extension Worker {
     /// there is more to do at once.
     func drainOutbox(after position: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
-        do {
+        do throws(StoreError) {
             let page = try store.unpublished(after: position, limit: Self.page)
             let told = Set(published)
             for message in page where !told.contains(message.position) && !outbox.contains(message) {
@@ -35,7 +35,7 @@ extension Worker {
     /// Brings a page of overdue rooms up to date, then opens the queues.
     func advanceOverdue(at uptime: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
-        do {
+        do throws(StoreError) {
             let rooms = try store.overdue(at: now, after: nil, limit: Self.page)
             guard !rooms.isEmpty else {
                 phase = .serving
@@ -86,7 +86,7 @@ extension Worker {
         for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
             consumer.closeChannel(channel)
         }
-        do {
+        do throws(StoreError) {
             try store.markPublished(published)
             published = []
             try store.endRun(identity.id)
@@ -105,7 +105,7 @@ extension Worker {
         if !health.isFailing {
             log.error("the store fails: nothing is consumed until it works again", ["error": error.description])
         }
-        if !error.isTransient, !error.isBatchFault, case .conflict = error {} else if !error.isTransient { fatal = error }
+        if error.needsAPerson { fatal = error }
         health.fail(at: uptime)
         if case .stopping = phase { return }
         phase = .draining(after: 0)
@@ -122,7 +122,7 @@ extension Worker {
         }
         if case .stopping(let end) = phase { continueStop(until: end, at: uptime) }
         guard health.closeChannelsAt == nil, uptime >= health.nextTryAt else { return }
-        do {
+        do throws(StoreError) {
             try store.check()
             health.recover()
             log.info("the store works again")
@@ -175,7 +175,7 @@ extension Worker {
         }
         guard !health.isFailing, phase != .stopped, uptime - publishedAt >= 100 || published.count >= 1_000 else { return }
         publishedAt = uptime
-        do {
+        do throws(StoreError) {
             try store.markPublished(published)
             published = []
         } catch {
@@ -185,12 +185,20 @@ extension Worker {
 
     func prune(at uptime: Int64) {
         guard phase == .serving, !health.isFailing, uptime >= pruneAt else { return }
-        do {
+        do throws(StoreError) {
             let retention = Retention(now: now, idsFor: settings.idRetention, roomsFor: settings.roomRetention)
             let count = try store.prune(retention, limit: Self.page)
             pruneAt = uptime + (count.isUnfinished ? 200 : 30_000)
         } catch {
             storeFailed(error, at: uptime)
         }
+    }
+}
+
+extension StoreError {
+    /// Going on would do harm, and waiting does not help.
+    var needsAPerson: Bool {
+        if case .conflict = self { return false }
+        return !isTransient && !isBatchFault
     }
 }

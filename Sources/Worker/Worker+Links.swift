@@ -28,20 +28,30 @@ extension Worker {
     func handlePublisher(_ event: LinkEvent, at uptime: Int64) {
         switch event {
         case .channelOpened(let channel, let generation):
+            let isLogBound = links.publisher[PublisherChannel.log] != nil
             links.publisher[channel] = generation
             log.info("publishing", ["channel": publisherName(channel)])
+            if channel == PublisherChannel.events, isLogBound {
+                // The exchange may have been deleted and made again: the log must be bound to the new one.
+                publisher.closeChannel(PublisherChannel.log)
+                publisher.openChannel(PublisherChannel.log)
+            }
         case .channelClosed(let channel, _, let error, _):
             links.publisher[channel] = nil
             if let error {
                 log.warning(
-                    "publishing channel closed", ["channel": publisherName(channel), "error": error.description])
+                    channel == PublisherChannel.log
+                        ? "the event log is not available: tried again, nothing else waits for it"
+                        : "publishing channel closed",
+                    ["channel": publisherName(channel), "error": error.description])
             }
             let isChannelError = error?.scope == .channel
             switch channel {
             case PublisherChannel.events: outbox.channelLost()
             case PublisherChannel.replies:
                 drop(replies.channelLost(isError: isChannelError, at: uptime), why: "the reply closed its channel")
-            default: _ = letters.channelLost(isError: isChannelError, at: uptime)
+            case PublisherChannel.letters: _ = letters.channelLost(isError: isChannelError, at: uptime)
+            default: break
             }
         case .confirmed(let channel, let ids):
             switch channel {
@@ -137,7 +147,7 @@ extension Worker {
             ReplyTarget.check(replyTo: queue, prefix: settings.topology.prefix) == .allowed
         else { return nil }
         return ReplyAddress(
-            exchange: settings.topology.replyExchange, queue: queue, correlationID: properties.correlationID)
+            exchange: settings.topology.repliesExchange, queue: queue, correlationID: properties.correlationID)
     }
 
     func consumerName(_ channel: Int) -> String {
@@ -152,7 +162,8 @@ extension Worker {
         switch channel {
         case PublisherChannel.events: "events"
         case PublisherChannel.replies: "replies"
-        default: "dead letters"
+        case PublisherChannel.letters: "dead letters"
+        default: "event log"
         }
     }
 }

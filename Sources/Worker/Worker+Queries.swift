@@ -18,10 +18,10 @@ extension Worker {
 
     private func answer(_ query: Result<Query, QueryProblem>, at uptime: Int64) -> [UInt8]? {
         let serverTime = now
-        do {
+        do throws(StoreError) {
             switch query {
             case .failure(let problem):
-                return QueryReplyEncoder.malformed(problem.detail, serverTime: serverTime)
+                return QueryReplyEncoder.malformed(problem, serverTime: serverTime)
             case .success(.rooms(let after, let limit)):
                 let rooms = try store.liveRooms(after: after, limit: limit)
                 return QueryReplyEncoder.rooms(
@@ -47,25 +47,30 @@ extension Worker {
 
     /// What `overtime check` shows of this worker.
     func currentState(serverTime: Instant) -> WorkerState {
-        var state = WorkerState(serverTime: serverTime)
-        state.append("worker", identity.id)
-        state.append("pid", "\(identity.pid)")
-        state.append("host", identity.host)
-        state.append("startedAt", TimeText.encode(identity.startedAt))
-        state.append("phase", phase.name)
-        state.append("store", health.isFailing ? "failing" : "ok")
-        state.append("blocked", links.isBlocked ? "yes" : "no")
-        state.append("consuming", links.consuming.contains(ConsumerChannel.commands) ? "yes" : "no")
-        state.append("applied", "\(counters.applied)")
-        state.append("refused", "\(counters.refused)")
-        state.append("events", "\(counters.events)")
-        state.append("deadLettered", "\(counters.deadLettered)")
+        var entries = [
+            WorkerState.Entry("worker", identity.id),
+            WorkerState.Entry("pid", "\(identity.pid)"),
+            WorkerState.Entry("host", identity.host),
+            WorkerState.Entry("startedAt", TimeText.text(identity.startedAt)),
+            WorkerState.Entry("phase", phase.name),
+            WorkerState.Entry("store", health.isFailing ? "failing" : "ok"),
+            WorkerState.Entry("blocked", links.isBlocked ? "yes" : "no"),
+            WorkerState.Entry("consuming", links.consuming.contains(ConsumerChannel.commands) ? "yes" : "no"),
+            WorkerState.Entry("applied", "\(counters.applied)"),
+            WorkerState.Entry("refused", "\(counters.refused)"),
+            WorkerState.Entry("repeated", "\(counters.repeated)"),
+            WorkerState.Entry("events", "\(counters.events)"),
+            WorkerState.Entry("deadLettered", "\(counters.deadLettered)"),
+            WorkerState.Entry("inHand", "\(jobs.count)"),
+        ]
         if !health.isFailing, let statistics = try? store.statistics() {
-            state.append("liveRooms", "\(statistics.liveRooms)")
-            state.append("outbox", "\(statistics.outboxDepth)")
-            state.append("schema", "\(statistics.schemaVersion)")
+            entries += [
+                WorkerState.Entry("liveRooms", "\(statistics.liveRooms)"),
+                WorkerState.Entry("outbox", "\(statistics.outboxDepth)"),
+                WorkerState.Entry("schema", "\(statistics.schemaVersion)"),
+            ]
         }
-        return state
+        return WorkerState(entries: entries, serverTime: serverTime)
     }
 }
 

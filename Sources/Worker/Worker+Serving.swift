@@ -40,7 +40,7 @@ extension Worker {
     /// Marks the attempt durably, or gives the message up; nil where there is nothing to decide now.
     private func mark(_ delivery: Delivery, at uptime: Int64) -> AttemptKey? {
         let key = CrashGuard.key(of: delivery)
-        do {
+        do throws(StoreError) {
             let crashes = try store.markAttempts([key], run: identity.id)[key] ?? 0
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
@@ -90,7 +90,7 @@ extension Worker {
 
     private func process(ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64) {
         guard !ticks.isEmpty || !commands.isEmpty else { return }
-        do {
+        do throws(StoreError) {
             let decision = try decide(ticks: ticks.map(\.tick), commands: commands)
             finish(decision, commands: commands, at: uptime)
             for tick in ticks where tick.isLast { jobs.finishIfSettled(tick.tick.job) }
@@ -133,7 +133,7 @@ extension Worker {
     }
 
     /// Loads, decides and commits; once more where a room was changed by somebody else meanwhile.
-    private func decide(ticks: [PendingTick], commands: [PendingCommand]) throws(StoreError) -> Committed {
+    func decide(ticks: [PendingTick], commands: [PendingCommand]) throws(StoreError) -> Committed {
         var conflicts = 0
         while true {
             let state = try store.load(BatchDecision.request(ticks: ticks, commands: commands))

@@ -1,6 +1,6 @@
 package import AMQP
-package import Contract
-package import RoomCore
+import Contract
+import RoomCore
 package import Service
 package import Store
 
@@ -64,6 +64,8 @@ package final class Worker {
     var published: [Int64] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
+    /// The monotonic clock when `run` was last called.
+    var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
     /// Set once: the worker's database has a newer or another state that only a restart can read.
     package internal(set) var fatal: StoreError?
@@ -134,8 +136,9 @@ package final class Worker {
         if let generation = links.publisher[PublisherChannel.events] {
             let publications = outbox.next(at: uptime).map { sending in
                 Publication(
-                    id: sending.id, exchange: settings.topology.events, routingKey: .event(sending.event.type),
-                    mandatory: false, properties: EventEncoder.properties(of: sending.event), body: sending.event.body)
+                    id: sending.id, exchange: settings.topology.eventsExchange,
+                    routingKey: ShortString(sending.event.draft.type) ?? .empty, mandatory: false,
+                    properties: sending.event.draft.properties, body: sending.event.draft.body)
             }
             if !publications.isEmpty {
                 publisher.publish(publications, on: PublisherChannel.events, generation: generation)
