@@ -1,8 +1,7 @@
 #ifndef OVERTIME_CRABBITMQ_SHIM_H
 #define OVERTIME_CRABBITMQ_SHIM_H
 
-// Swift's Glibc module has neither of these two: the wake-up descriptor and the options of TCP.
-#include <netinet/tcp.h>
+// The wake-up descriptor of a link's thread; Swift's Glibc module lacks this header.
 #include <sys/eventfd.h>
 
 #if __has_include(<rabbitmq-c/amqp.h>)

@@ -28,14 +28,32 @@ final class WakeUp: Sendable {
 
     /// Waits for a signal and leaves it; `nil` waits for ever. `false` if the time ran out.
     func wait(milliseconds: Int64?) -> Bool {
+        Self.poll(descriptor, events: POLLIN, or: nil, milliseconds: milliseconds) == .ready
+    }
+
+    /// As above, but a signal of the other one ends it as well, with `false`.
+    func wait(milliseconds: Int64?, or other: WakeUp) -> Bool {
+        Self.poll(descriptor, events: POLLIN, or: other, milliseconds: milliseconds) == .ready
+    }
+
+    enum PollResult {
+        case ready
+        case signalled
+        case timedOut
+    }
+
+    /// Waits for a descriptor, a signal, or the end of the time; the descriptor counts first.
+    static func poll(
+        _ descriptor: Int32, events: Int32, or wakeUp: WakeUp?, milliseconds: Int64?
+    ) -> PollResult {
         let deadline = milliseconds.map { Instant.now + $0 }
+        var entries = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
+        if let wakeUp { entries.append(pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)) }
         while true {
-            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let rest = deadline.map { Int32(clamping: max(0, $0 - Instant.now)) } ?? -1
-            let result = poll(&entry, 1, rest)
-            if result > 0 { return true }
-            if result == 0 { return false }
-            if errno != EINTR { return false }
+            let result = Glibc.poll(&entries, nfds_t(entries.count), rest)
+            if result > 0 { return entries[0].revents != 0 ? .ready : .signalled }
+            if result == 0 || errno != EINTR { return .timedOut }
         }
     }
 }
