@@ -42,7 +42,9 @@ package struct StartGate: Sendable {
             return nil
         case .channelClosed(let channel, _, .some(let error), _):
             guard error.scope == .channel else { return nil }
-            if optional.contains(Part(link: link, channel: channel)), error.kind != .preconditionFailed { return nil }
+            if optional.contains(Part(link: link, channel: channel)), error.kind != .preconditionFailed {
+                return nil
+            }
             return count(error, "\(link)/\(channel)")
         case .disconnected(let error, _):
             return count(error, link)

@@ -82,7 +82,9 @@ package struct Agenda {
     /// Somebody else fired these rooms: they count as fired here, too.
     package mutating func noteFired(_ rooms: [RoomID], workerNow: Int64, uptime: Int64) {
         for room in rooms {
-            guard let entry = entries[room], case .armed(let at) = entry.state, at <= workerNow + 1_000 else { continue }
+            guard let entry = entries[room], case .armed(let at) = entry.state, at <= workerNow + 1_000 else {
+                continue
+            }
             retry(room, sequence: entry.sequence, times: 1, at: uptime + Self.firstRetry)
         }
     }
@@ -100,7 +102,8 @@ package struct Agenda {
             fired(alarm.room, entry, times: times + 1, uptime: uptime)
         }
         while due.count < limit, let alarm = deadlines.takeDue(at: workerNow) {
-            guard let entry = entries[alarm.room], entry.ticket == alarm.ticket, case .armed = entry.state else {
+            guard let entry = entries[alarm.room], entry.ticket == alarm.ticket, case .armed = entry.state
+            else {
                 continue
             }
             due.append(alarm.room)
@@ -127,7 +130,8 @@ package struct Agenda {
     }
 
     private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, at uptime: Int64) {
-        entries[room] = Entry(sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket)
+        entries[room] = Entry(
+            sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket)
         retries.add(Alarm(room: room, ticket: nextTicket), at: uptime)
         nextTicket += 1
     }

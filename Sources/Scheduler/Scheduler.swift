@@ -209,7 +209,9 @@ package final class Scheduler {
 
     /// Another scheduler's tick, or one's own.
     private func hear(_ delivery: Delivery, at uptime: Int64) {
-        guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else { return }
+        guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else {
+            return
+        }
         if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
         let workerNow = clock.nowMilliseconds() + offset.milliseconds
         agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
@@ -252,7 +254,8 @@ package final class Scheduler {
     }
 
     private func continueSnapshot(at uptime: Int64) {
-        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all), let queue = answersQueue() else { return }
+        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all), let queue = answersQueue()
+        else { return }
         if isSnapshotWanted {
             isSnapshotWanted = false
             agenda.beginSnapshot()
@@ -276,7 +279,8 @@ package final class Scheduler {
         let correlation = nextCorrelation
         let publication = Publication(
             id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
-            properties: question(replyTo: queue), body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
+            properties: question(replyTo: queue),
+            body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
         snapshot = .asked(after: after, correlation: correlation, at: uptime)
         outlet.publish([publication], generation)
     }

@@ -14,7 +14,8 @@ package struct SchedulerProcess: Sendable {
     package let version: String
 
     package init(
-        topology: Topology, connection: @escaping @Sendable (String) -> LinkConfiguration, declares: Bool, log: Log,
+        topology: Topology, connection: @escaping @Sendable (String) -> LinkConfiguration, declares: Bool,
+        log: Log,
         version: String
     ) {
         self.topology = topology
@@ -68,7 +69,8 @@ package struct SchedulerProcess: Sendable {
         while true {
             mailbox.take(into: &inputs, timeoutMilliseconds: wait)
             if !gate.hasStarted, let error = note(inputs, in: &gate) {
-                log.error("giving up: the broker refuses what this scheduler needs", ["error": error.description])
+                log.error(
+                    "giving up: the broker refuses what this scheduler needs", ["error": error.description])
                 return .configuration
             }
             let uptime = MonotonicClock.milliseconds()
@@ -126,9 +128,11 @@ final class SchedulerPlans: Sendable {
             component: "scheduler", token: "\(token).ticks",
             bindings: [OwnQueue.Binding(exchange: topology.ticks)],
             arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
-        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map { queue, part in
+        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
+            queue, part in
             ChannelPlan(
-                declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []), prefetch: 1_000,
+                declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
+                prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
     }

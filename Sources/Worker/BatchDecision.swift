@@ -117,7 +117,8 @@ struct BatchDecision {
         let canonical = CommandText.canonical(command)
         if let earlier = stored[key] {
             guard earlier.canonical == canonical else {
-                let refusal = Refusal(.idReused, "this id was used before with another command: a new command needs a new id")
+                let refusal = Refusal(
+                    .idReused, "this id was used before with another command: a new command needs a new id")
                 let decision = working(command.room).room.refuse(refusal, at: now)
                 apply(decision.transition, to: command.room, job: pending.job)
                 notes.refused += 1

@@ -72,7 +72,8 @@ package struct ReplyPublisher {
         var later: [UInt64] = []
         for id in waiting {
             guard var entry = entries[id] else { continue }
-            let isAlone = suspects.isEmpty || (publications.isEmpty && !entries.values.contains(where: \.isSent))
+            let isAlone =
+                suspects.isEmpty || (publications.isEmpty && !entries.values.contains(where: \.isSent))
             guard isAlone, entry.sentAt <= uptime else {
                 later.append(id)
                 continue

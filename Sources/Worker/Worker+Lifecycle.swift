@@ -39,7 +39,9 @@ extension Worker {
             let rooms = try store.overdue(at: now, after: nil, limit: Self.page)
             guard !rooms.isEmpty else {
                 phase = .serving
-                for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] { consumer.openChannel(channel) }
+                for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
+                    consumer.openChannel(channel)
+                }
                 log.info("serving")
                 return false
             }
@@ -103,7 +105,8 @@ extension Worker {
     func storeFailed(_ error: StoreError, at uptime: Int64) {
         counters.storeFailures += 1
         if !health.isFailing {
-            log.error("the store fails: nothing is consumed until it works again", ["error": error.description])
+            log.error(
+                "the store fails: nothing is consumed until it works again", ["error": error.description])
         }
         if error.needsAPerson { fatal = error }
         health.fail(at: uptime)
@@ -140,7 +143,9 @@ extension Worker {
         jobs.settle(progress.settledJobs)
         published.append(contentsOf: progress.finished)
         for room in progress.refusedRooms {
-            log.warning("a queue bound to the events refuses a room's events: tried again for 60 s", ["room": room.text])
+            log.warning(
+                "a queue bound to the events refuses a room's events: tried again for 60 s",
+                ["room": room.text])
         }
         for event in progress.passedOver {
             counters.passedOver += 1
@@ -173,7 +178,8 @@ extension Worker {
             publishedAt = uptime
             return
         }
-        guard !health.isFailing, phase != .stopped, uptime - publishedAt >= 100 || published.count >= 1_000 else { return }
+        guard !health.isFailing, phase != .stopped, uptime - publishedAt >= 100 || published.count >= 1_000
+        else { return }
         publishedAt = uptime
         do throws(StoreError) {
             try store.markPublished(published)
@@ -186,7 +192,8 @@ extension Worker {
     func prune(at uptime: Int64) {
         guard phase == .serving, !health.isFailing, uptime >= pruneAt else { return }
         do throws(StoreError) {
-            let retention = Retention(now: now, idsFor: settings.idRetention, roomsFor: settings.roomRetention)
+            let retention = Retention(
+                now: now, idsFor: settings.idRetention, roomsFor: settings.roomRetention)
             let count = try store.prune(retention, limit: Self.page)
             pruneAt = uptime + (count.isUnfinished ? 200 : 30_000)
         } catch {

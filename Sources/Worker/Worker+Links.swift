@@ -49,7 +49,9 @@ extension Worker {
             switch channel {
             case PublisherChannel.events: outbox.channelLost()
             case PublisherChannel.replies:
-                drop(replies.channelLost(isError: isChannelError, at: uptime), why: "the reply closed its channel")
+                drop(
+                    replies.channelLost(isError: isChannelError, at: uptime),
+                    why: "the reply closed its channel")
             case PublisherChannel.letters: _ = letters.channelLost(isError: isChannelError, at: uptime)
             default: break
             }
@@ -62,7 +64,8 @@ extension Worker {
         case .refused(let channel, let ids):
             switch channel {
             case PublisherChannel.events: outbox.refused(ids, at: uptime)
-            case PublisherChannel.replies: drop(replies.refused(ids, at: uptime), why: "the broker refused the reply")
+            case PublisherChannel.replies:
+                drop(replies.refused(ids, at: uptime), why: "the broker refused the reply")
             default:
                 log.error(
                     "dead letter refused by the broker: it is tried again until it is taken",
@@ -96,7 +99,8 @@ extension Worker {
             return
         case .blocked(let reason):
             links.isBlocked = true
-            log.warning("blocked by the broker: nothing is published for now", ["connection": name, "reason": reason])
+            log.warning(
+                "blocked by the broker: nothing is published for now", ["connection": name, "reason": reason])
         case .unblocked:
             links.isBlocked = false
             log.info("unblocked", ["connection": name])
@@ -138,7 +142,8 @@ extension Worker {
             !tick.rooms.isEmpty
         else { return jobs.finishIfSettled(job) }
         intake.add(
-            tick: Intake.WaitingTick(job: job, rooms: tick.rooms[...], reply: replyAddress(of: delivery.properties)))
+            tick: Intake.WaitingTick(
+                job: job, rooms: tick.rooms[...], reply: replyAddress(of: delivery.properties)))
     }
 
     /// Where an answer goes; nil where none is wanted, or where it must not go.
@@ -147,12 +152,14 @@ extension Worker {
             ReplyTarget.check(replyTo: queue, prefix: settings.topology.prefix) == .allowed
         else { return nil }
         return ReplyAddress(
-            exchange: settings.topology.repliesExchange, queue: queue, correlationID: properties.correlationID)
+            exchange: settings.topology.repliesExchange, queue: queue, correlationID: properties.correlationID
+        )
     }
 
     func consumerName(_ channel: Int) -> String {
         switch channel {
-        case ConsumerChannel.commands: settings.topology.commandQueues.map(\.description).joined(separator: ",")
+        case ConsumerChannel.commands:
+            settings.topology.commandQueues.map(\.description).joined(separator: ",")
         case ConsumerChannel.ticks: settings.topology.ticks.description
         default: settings.topology.queries.description
         }

@@ -82,7 +82,8 @@ extension LiveRoom {
         if case .running(let running) = session.phase { run = running }
         self.init(
             room: room.id, session: session.number, state: run == nil ? .waiting : .running,
-            startedAt: run?.startedAt, endsAt: run?.endsAt, nextDueAt: room.dueAt, connected: session.connected,
+            startedAt: run?.startedAt, endsAt: run?.endsAt, nextDueAt: room.dueAt,
+            connected: session.connected,
             extensions: run?.extensions ?? 0, sequence: room.sequence)
     }
 }

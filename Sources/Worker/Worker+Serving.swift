@@ -88,7 +88,9 @@ extension Worker {
 
     // MARK: Deciding and committing
 
-    private func process(ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64) {
+    private func process(
+        ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64
+    ) {
         guard !ticks.isEmpty || !commands.isEmpty else { return }
         do throws(StoreError) {
             let decision = try decide(ticks: ticks.map(\.tick), commands: commands)
@@ -106,24 +108,32 @@ extension Worker {
 
     /// The store is healthy and refuses the batch: one at a time, and what fails alone is given up.
     private func isolate(
-        _ error: StoreError, ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64
+        _ error: StoreError, ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand],
+        at uptime: Int64
     ) {
         let count = ticks.reduce(commands.count) { $0 + $1.tick.rooms.count }
         guard count == 1 else {
-            log.warning("batch refused by the store: tried one by one", ["error": error.description, "count": count])
+            log.warning(
+                "batch refused by the store: tried one by one", ["error": error.description, "count": count])
             for (tick, isLast) in ticks {
                 for (index, room) in tick.rooms.enumerated() where !health.isFailing {
                     let single = PendingTick(job: tick.job, rooms: [room], reply: tick.reply)
-                    process(ticks: [(single, isLast && index == tick.rooms.count - 1)], commands: [], at: uptime)
+                    process(
+                        ticks: [(single, isLast && index == tick.rooms.count - 1)], commands: [], at: uptime)
                 }
             }
             for command in commands {
-                if health.isFailing { jobs.abandon(command.job) } else { process(ticks: [], commands: [command], at: uptime) }
+                if health.isFailing {
+                    jobs.abandon(command.job)
+                } else {
+                    process(ticks: [], commands: [command], at: uptime)
+                }
             }
             return
         }
         for (tick, isLast) in ticks {
-            log.error("room refused by the store", ["room": tick.rooms.first?.text, "error": error.description])
+            log.error(
+                "room refused by the store", ["room": tick.rooms.first?.text, "error": error.description])
             if isLast { jobs.finishIfSettled(tick.job) }
         }
         for command in commands {
@@ -161,7 +171,9 @@ extension Worker {
     /// It is durable: now it may be told.
     func finish(_ committed: Committed, commands: [PendingCommand], at uptime: Int64) {
         let decision = committed.decision
-        for ((draft, job), position) in zip(zip(decision.commit.outbox, decision.eventJobs), committed.positions) {
+        for ((draft, job), position) in zip(
+            zip(decision.commit.outbox, decision.eventJobs), committed.positions)
+        {
             if let job { jobs.owe(1, to: job) }
             outbox.enqueue(OutboxMessage(position: position, draft: draft), job: job)
         }
@@ -180,7 +192,8 @@ extension Worker {
     func reply(_ body: [UInt8], to address: ReplyAddress, job: UInt64, at uptime: Int64) {
         replies.enqueue(
             ReplyPublisher.Message(
-                exchange: address.exchange, routingKey: address.queue, properties: address.properties, body: body,
+                exchange: address.exchange, routingKey: address.queue, properties: address.properties,
+                body: body,
                 mandatory: false, job: job), at: uptime)
     }
 
@@ -196,7 +209,8 @@ extension Worker {
         letters.enqueue(
             ReplyPublisher.Message(
                 exchange: settings.topology.dead, routingKey: delivery.routingKey,
-                properties: DeadLetter.properties(original: delivery.properties, reason: reason, detail: detail),
+                properties: DeadLetter.properties(
+                    original: delivery.properties, reason: reason, detail: detail),
                 body: body, mandatory: true, job: job), at: uptime)
         if let answer, let address = replyAddress(of: delivery.properties) {
             jobs.owe(1, to: job)
@@ -217,7 +231,8 @@ extension Worker {
         }
         consumer.reject(delivery.tag, requeue: false, on: ConsumerChannel.commands)
         counters.deadLettered += 1
-        log.warning("dead-lettered by the broker", ["reason": invalid.reasonWord, "bytes": Int64(clamping: size)])
+        log.warning(
+            "dead-lettered by the broker", ["reason": invalid.reasonWord, "bytes": Int64(clamping: size)])
     }
 }
 

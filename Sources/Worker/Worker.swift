@@ -71,7 +71,8 @@ package final class Worker {
     package internal(set) var fatal: StoreError?
 
     package init(
-        store: any RoomStore, consumer: any LinkControl, publisher: any LinkControl, clock: any WallClock, log: Log,
+        store: any RoomStore, consumer: any LinkControl, publisher: any LinkControl, clock: any WallClock,
+        log: Log,
         settings: WorkerSettings, identity: RunRow, crashedRuns: [String],
         outboxLimits: OutboxPublisher.Limits = OutboxPublisher.Limits()
     ) {
@@ -127,7 +128,8 @@ package final class Worker {
         prune(at: uptime)
         if hasMore { return 0 }
         if case .stopping = phase { return 20 }
-        return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty || health.isFailing
+        return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
+            || health.isFailing
             ? 100 : 1_000
     }
 

@@ -31,7 +31,10 @@ struct WorkerPlans: Sendable {
         startGate = StartGate(
             expecting: Set(
                 (0..<3).flatMap {
-                    [StartGate.Part(link: "consumer", channel: $0), StartGate.Part(link: "publisher", channel: $0)]
+                    [
+                        StartGate.Part(link: "consumer", channel: $0),
+                        StartGate.Part(link: "publisher", channel: $0),
+                    ]
                 }), optional: [logPart])
     }
 }

@@ -1,9 +1,9 @@
 package import AMQP
-package import Contract
+import Contract
 import Glibc
 import RoomCore
 package import Service
-package import Store
+import Store
 
 /// The worker as a process: two connections, one thread of work, one store.
 package struct WorkerProcess: Sendable {
@@ -16,7 +16,8 @@ package struct WorkerProcess: Sendable {
     package let version: String
 
     package init(
-        settings: WorkerSettings, storePath: String, connection: @escaping @Sendable (String) -> LinkConfiguration,
+        settings: WorkerSettings, storePath: String,
+        connection: @escaping @Sendable (String) -> LinkConfiguration,
         declares: Bool, log: Log, version: String
     ) {
         self.settings = settings
@@ -30,7 +31,6 @@ package struct WorkerProcess: Sendable {
     /// Tries before the first start that are given to what is wrong for good, and the milliseconds between them.
     private static let tries = 5
     private static let tryInterval: Int64 = 5_000
-
 
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
@@ -50,11 +50,15 @@ package struct WorkerProcess: Sendable {
         log.info(
             "starting",
             ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
-        guard let store = openStore(mailbox) else { return mailbox.isClosed ? .ok : .configuration }
+        guard let store = openStore(mailbox, startedAt: identity.startedAt) else {
+            return mailbox.isClosed ? .ok : .configuration
+        }
         defer { store.close() }
         do throws(StoreError) {
             let crashed = try store.beginRun(identity)
-            if !crashed.isEmpty { log.warning("a worker before this one did not end cleanly", ["runs": crashed.count]) }
+            if !crashed.isEmpty {
+                log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
+            }
             return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
         } catch {
             log.error("the store cannot be used", ["error": error.description])
@@ -64,18 +68,22 @@ package struct WorkerProcess: Sendable {
 
     /// Opens the store: waits for what can heal by itself, gives five tries to what cannot. Nil to end the process; the
     /// mailbox is closed then if it was asked to.
-    private func openStore(_ mailbox: Mailbox<Worker.Input>) -> SQLiteStore? {
+    private func openStore(_ mailbox: Mailbox<Worker.Input>, startedAt: Instant) -> SQLiteStore? {
         var failures = 0
         var said: StoreError?
         while true {
             do throws(StoreError) {
-                return try SQLiteStore(path: storePath)
+                return try SQLiteStore(path: storePath, startedAt: startedAt) { [log] defect in
+                    log.error("a room cannot be read", ["error": defect.description])
+                }
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries
                 if said != error || givesUp {
                     log.error(
-                        givesUp ? "giving up: the store cannot be opened" : "the store cannot be opened: trying again",
+                        givesUp
+                            ? "giving up: the store cannot be opened"
+                            : "the store cannot be opened: trying again",
                         ["error": error.description])
                 }
                 said = error
@@ -100,7 +108,8 @@ package struct WorkerProcess: Sendable {
             configuration: connection("overtime worker (publisher)"), channels: { plans.publisher },
             observer: { events in mailbox.put(events.lazy.map(Worker.Input.publisher)) })
         let worker = Worker(
-            store: store, consumer: consumer, publisher: publisher, clock: SystemClock(), log: log, settings: settings,
+            store: store, consumer: consumer, publisher: publisher, clock: SystemClock(), log: log,
+            settings: settings,
             identity: identity, crashedRuns: crashed)
         var gate = plans.startGate
         consumer.start()
@@ -114,7 +123,8 @@ package struct WorkerProcess: Sendable {
         while !worker.isStopped {
             mailbox.take(into: &inputs, timeoutMilliseconds: wait)
             if !gate.hasStarted, let error = note(inputs, in: &gate) {
-                log.error("giving up: the broker refuses what this worker needs", ["error": error.description])
+                log.error(
+                    "giving up: the broker refuses what this worker needs", ["error": error.description])
                 return .configuration
             }
             let uptime = MonotonicClock.milliseconds()

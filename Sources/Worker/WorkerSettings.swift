@@ -27,7 +27,8 @@ package struct WorkerSettings: Sendable {
     package var attempts = 3
 
     package init(
-        topology: Topology, rooms: RoomSettings, source: String, operators: Set<String>, idRetention: TimeSpan,
+        topology: Topology, rooms: RoomSettings, source: String, operators: Set<String>,
+        idRetention: TimeSpan,
         roomRetention: TimeSpan
     ) {
         self.topology = topology

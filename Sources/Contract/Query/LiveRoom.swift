@@ -32,6 +32,13 @@ package struct LiveRoom: Hashable, Sendable {
 }
 
 extension LiveRoom {
+    /// The row by itself, for `overtime rooms --json`.
+    package func encode() -> [UInt8] {
+        var writer = JSONWriter()
+        write(to: &writer)
+        return writer.bytes
+    }
+
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("room", room)
