@@ -69,10 +69,26 @@ enum TestBroker {
         do {
             try await body(link, log)
         } catch {
-            link.stop()
+            try await link.stopAside()
             throw error
         }
-        link.stop()
+        try await link.stopAside()
         #expect(log.all.last == .stopped)
+    }
+}
+
+extension Link {
+    /// Stops on a thread of its own, because a stop blocks and tests share few threads; tells how long it took.
+    @discardableResult
+    func stopAside() async throws -> Duration {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                _ = try OwnedThread.start(name: "test-stop", stackBytes: 1 << 18) { [self] in
+                    continuation.resume(returning: ContinuousClock().measure { stop() })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
     }
 }
