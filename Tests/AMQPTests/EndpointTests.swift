@@ -38,7 +38,7 @@ import Testing
     ]
 
     @Test("an AMQP URL says where and who", arguments: good)
-    func good(_ one: Good) throws {
+    func read(_ one: Good) throws {
         let endpoint = try Endpoint(url: one.url)
         #expect(endpoint.isTLS == one.isTLS)
         #expect(endpoint.host == one.host)
@@ -83,7 +83,7 @@ import Testing
     ]
 
     @Test("a wrong AMQP URL is named for what is wrong, without its password", arguments: bad)
-    func bad(_ url: String, _ expected: EndpointError) {
+    func refuse(_ url: String, _ expected: EndpointError) {
         let error = #expect(throws: EndpointError.self) { try Endpoint(url: url) }
         #expect(error == expected)
         #expect(error?.description.contains("hunter2") == false)

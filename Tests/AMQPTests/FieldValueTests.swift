@@ -23,7 +23,7 @@ import Testing
         #expect(ShortString(String(repeating: "ü", count: 128)) == nil)
         #expect(ShortString(bytes: [0xFF])?.string == nil)
         #expect(ShortString(bytes: [0xFF, 0x0A])?.description == "\u{FFFD} ")
-        #expect(ShortString("ü")?.string == "ü")
+        #expect(ShortString("ü").string == "ü")
     }
 
     private func nested(_ depth: Int, array: Bool) -> Table {

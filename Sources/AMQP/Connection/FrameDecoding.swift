@@ -96,9 +96,11 @@ extension AMQPError {
         case AMQP_STATUS_SSL_PEER_VERIFY_FAILED.rawValue, AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED.rawValue:
             kind = .tls
             isConfiguration = true
-        case AMQP_STATUS_SSL_ERROR.rawValue, AMQP_STATUS_SSL_CONNECTION_FAILED.rawValue,
-            AMQP_STATUS_SSL_SET_ENGINE_FAILED.rawValue:
+        case AMQP_STATUS_SSL_CONNECTION_FAILED.rawValue, AMQP_STATUS_SSL_SET_ENGINE_FAILED.rawValue:
             kind = .tls
+        case AMQP_STATUS_SSL_ERROR.rawValue:
+            // Once logged in it is how a peer looks that hangs up without TLS's farewell.
+            kind = isLogin ? .tls : .socketClosed
         case AMQP_STATUS_CONNECTION_CLOSED.rawValue, AMQP_STATUS_SOCKET_ERROR.rawValue,
             AMQP_STATUS_SOCKET_CLOSED.rawValue, AMQP_STATUS_TCP_ERROR.rawValue:
             kind = isLogin ? .handshake : .socketClosed
