@@ -9,8 +9,8 @@ import RoomCore
 final class Connection {
     let path: String
     private let handle: OpaquePointer
-    /// Prepared by `prepare`; gone with the connection.
-    private(set) var statements: Statements?
+    /// The log file as it was when everything was set up; nil where the file system tells no identity.
+    private var journal: FileIdentity?
 
     /// - Parameter mayCreate: false on reopening, so that a database that was taken away is never made anew.
     init(path: String, mayCreate: Bool) throws(StoreError) {
@@ -19,10 +19,11 @@ final class Connection {
             SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
             | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
-        // The journal takes over the database's mode, so 0600 covers both.
-        let mask = umask(0o077)
+        // The journal takes over the database's mode, so 0600 covers both. The mask is the process's, hence
+        // only at the start, when a file may be made.
+        let mask = mayCreate ? umask(0o077) : nil
         let result = sqlite3_open_v2(path, &opened, flags, nil)
-        umask(mask)
+        if let mask { umask(mask) }
         guard result == SQLITE_OK, let opened else {
             let error = StoreError.ofSQLite(result, on: opened, path: path)
             sqlite3_close_v2(opened)
@@ -32,18 +33,14 @@ final class Connection {
         guard sqlite3_db_readonly(handle, "main") == 0 else { throw .notWritable(path: path) }
     }
 
-    deinit {
-        statements = nil
-        sqlite3_close_v2(handle)
-    }
+    /// The file is free once the statements are gone too.
+    deinit { sqlite3_close_v2(handle) }
 
     // MARK: Running SQL
 
     func statement(_ sql: String) throws(StoreError) -> Statement {
         try Statement(sql, on: handle, path: path)
     }
-
-    func prepare() throws(StoreError) { statements = try Statements(self) }
 
     /// For scripts of several statements: migrations.
     func execute(_ script: String) throws(StoreError) {
@@ -110,9 +107,44 @@ final class Connection {
         guard hasMoved == 0 else { throw .replaced(path: path) }
     }
 
+    private var journalPath: String { path + "-wal" }
+
+    func noteJournal() { journal = FileIdentity(of: journalPath) }
+
+    /// False where somebody removed the write-ahead log: what is committed then would be gone after a crash.
+    var hasJournal: Bool { journal == nil || journal == FileIdentity(of: journalPath) }
+
+    /// By `stat` alone: a descriptor on the file would drop SQLite's locks.
+    var journalSize: Int64 { FileIdentity(of: journalPath)?.size ?? 0 }
+
+    /// Copies the whole log into the database and syncs it.
+    func checkpoint() throws(StoreError) {
+        let result = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        guard result == SQLITE_OK else { throw StoreError.ofSQLite(result, on: handle, path: path) }
+    }
+
     /// Looks for damage; takes time in proportion to the file's size.
     func verifyIntegrity() throws(StoreError) {
         let found = try text("PRAGMA quick_check(1)")
         guard found == "ok" else { throw .corrupt(found) }
+    }
+}
+
+/// Which file a path names, seen without opening it.
+struct FileIdentity: Equatable {
+    private let device: UInt64
+    private let node: UInt64
+    let size: Int64
+
+    init?(of path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        device = UInt64(status.st_dev)
+        node = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+    }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.device == right.device && left.node == right.node
     }
 }

@@ -92,12 +92,18 @@ extension SQLiteStore {
         if isFull { RoomRow.bindCold(new, to: statement) }
         try statement.run()
 
-        let isLive = room.session?.isLive == true
-        if let head, head.isLive, !isLive || room.sessionNumber != head.session {
-            statements.putLeftover.bind(1, room.id)
-            statements.putLeftover.bind(2, isLive ? room.sessionNumber : room.sessionNumber + 1)
-            try statements.putLeftover.run()
-        }
+        try leaveParticipants(of: room, over: head, link)
+    }
+
+    /// Sessions that this write finds over, also those that began and ended within the batch, leave their
+    /// participants to `prune`.
+    private func leaveParticipants(of room: Room, over head: RoomHead?, _ link: Link) throws(StoreError) {
+        let lastOver = room.session?.isLive == true ? room.sessionNumber - 1 : room.sessionNumber
+        let firstWithRows = head.map { $0.isLive ? $0.session : $0.session + 1 } ?? 1
+        guard lastOver >= firstWithRows else { return }
+        link.statements.putLeftover.bind(1, room.id)
+        link.statements.putLeftover.bind(2, lastOver + 1)
+        try link.statements.putLeftover.run()
     }
 
     private func write(_ write: ParticipantWrite, _ link: Link) throws(StoreError) {
@@ -163,13 +169,12 @@ extension SQLiteStore {
 
     /// - Returns: how many there were.
     func remove(_ positions: [Int64], _ link: Link) throws(StoreError) -> Int {
-        guard var first = positions.first else { return 0 }
         let sorted = positions.sorted()
-        first = sorted[0]
+        guard var first = sorted.first else { return 0 }
         var last = first
         var removed = 0
         for position in sorted.dropFirst() {
-            if position > last + 1 {
+            if position != last, position != last &+ 1 {
                 removed += try removeRun(first, last, link)
                 first = position
             }

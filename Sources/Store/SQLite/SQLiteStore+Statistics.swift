@@ -1,4 +1,3 @@
-import Glibc
 import RoomCore
 
 extension SQLiteStore {
@@ -16,7 +15,7 @@ extension SQLiteStore {
                 outboxDepth: counts?.outbox ?? 0, oldestOutboxAt: try oldestOutboxAt(link),
                 databaseBytes: try connection.integer("PRAGMA page_count")
                     * connection.integer("PRAGMA page_size"),
-                journalBytes: Self.size(of: path + "-wal"))
+                journalBytes: connection.journalSize)
         }
     }
 
@@ -30,11 +29,5 @@ extension SQLiteStore {
         guard try row.step() else { return nil }
         let (milliseconds, overflow) = row.integer(0).multipliedReportingOverflow(by: 1_000)
         return overflow ? nil : Instant(milliseconds: milliseconds)
-    }
-
-    /// By `stat` alone: a descriptor on the file would drop SQLite's locks.
-    private static func size(of path: String) -> Int64 {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 }

@@ -95,6 +95,7 @@ package final class SQLiteStore: RoomStore {
         try migrator.migrate(connection)
         let size = try connection.integer("PRAGMA page_count") * connection.integer("PRAGMA page_size")
         if size <= most { try connection.verifyIntegrity() }
+        connection.noteJournal()
         let statements = try Statements(connection)
         return Link(
             connection: connection, statements: statements,
@@ -108,10 +109,18 @@ package final class SQLiteStore: RoomStore {
         let opened = try connect(mayCreate: false, checksIntegrityUpTo: 0)
         // After a failed sync the kernel may call pages clean that never reached the disk; copying the log
         // into the database writes them again.
-        try opened.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try opened.connection.checkpoint()
         link = opened
         counts = nil
         return opened
+    }
+
+    /// Where somebody removed the log, saves its content into the database and begins a new one.
+    private func keepJournal() throws(StoreError) {
+        guard let link, !link.connection.hasJournal else { return }
+        try link.connection.verifyIdentity()
+        try link.connection.checkpoint()
+        self.link = nil
     }
 
     // MARK: Transactions
@@ -128,6 +137,7 @@ package final class SQLiteStore: RoomStore {
     func writing<Result>(
         _ body: (Link) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
+        try keepJournal()
         let link = try ready()
         // A file that was taken away would swallow the commit and say nothing.
         try link.connection.verifyIdentity()
