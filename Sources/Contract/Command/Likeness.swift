@@ -1,14 +1,19 @@
 /// Finds what somebody meant who misspelt a name.
 enum Likeness {
-    /// The candidate at a distance of 1 or 2 edits; nil where none is near enough to be a help.
+    /// The candidate at a distance of at most 2 edits, whatever its case; nil where none is near enough to be
+    /// a help.
     static func nearest(to word: String, among candidates: [String]) -> String? {
-        let letters = Array(word.utf8)
+        let letters = lowercased(word)
         guard (1...32).contains(letters.count) else { return nil }
         return
             candidates
-            .map { (name: $0, distance: distance(letters, Array($0.utf8))) }
+            .map { (name: $0, distance: distance(letters, lowercased($0))) }
             .filter { $0.distance <= 2 && $0.distance < $0.name.utf8.count }
             .min { $0.distance < $1.distance }?.name
+    }
+
+    private static func lowercased(_ word: String) -> [UInt8] {
+        word.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 + 0x20 : $0 }
     }
 
     /// Insertions, deletions, changes and swaps of neighbours that lead from one word to the other.

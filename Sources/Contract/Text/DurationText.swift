@@ -9,6 +9,8 @@ package enum DurationText {
     package struct Problem: Error, Equatable, Sendable {
         package let detail: String
 
+        package init(detail: String) { self.detail = detail }
+
         static let notPositive = Problem(detail: "must be at least 1 ms")
         static let tooLong = Problem(detail: "must be at most 366 days")
         static let notDuration = Problem(
