@@ -48,6 +48,13 @@ package struct ConfigurationKey: Sendable {
         self.apply = apply
     }
 
+    /// The objects of a file that hold keys: `amqp`, `rooms`, …
+    static let groups: [String] = Set(
+        all.compactMap { key in
+            key.path.firstIndex(of: ".").map { String(key.path[..<$0]) }
+        }
+    ).sorted()
+
     /// The key of a flag such as `--amqp-url`, for the command line's parser.
     package static func named(flag: String) -> ConfigurationKey? {
         all.first { $0.flag == flag }

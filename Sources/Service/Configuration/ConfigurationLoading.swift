@@ -62,7 +62,7 @@ extension Configuration {
                     problems.append(
                         "\(path) (\(origin)): \(member.value.kind) is not right; expected an object of keys")
                 } else {
-                    let known = ConfigurationKey.all.map(\.path)
+                    let known = ConfigurationKey.all.map(\.path) + ConfigurationKey.groups
                     problems.append(
                         "\(path) (\(origin)): unknown key\(Suggestion.text(for: path, among: known))")
                 }
