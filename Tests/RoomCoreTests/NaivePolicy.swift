@@ -71,12 +71,10 @@ extension NaiveDefinition {
     /// The windows before an end, as intervals: number, opening (inside), closing (outside).
     func intervals(before end: Int64) -> [(number: Int, from: Int64, to: Int64)] {
         var list: [(number: Int, from: Int64, to: Int64)] = []
-        var closing = end
-        for number in stride(from: windows.count, through: 1, by: -1) {
-            let opening = end - windows[number - 1]
-            list.append((number, opening, closing))
-            closing = opening
+        for number in 1...windows.count {
+            let closing = number == windows.count ? end : end - windows[number]
+            list.append((number, end - windows[number - 1], closing))
         }
-        return list.reversed()
+        return list
     }
 }
