@@ -17,7 +17,8 @@ struct Coverage: CustomStringConvertible {
         /// How often 100,000 sequences must at least reach it.
         var required: Int {
             switch self {
-            case .waitingDestroyed, .waitingStartedByRole, .endAndStartAtOnce, .eighthWindow, .thirdExtension: 300
+            case .waitingDestroyed, .waitingStartedByRole, .endAndStartAtOnce, .eighthWindow, .thirdExtension:
+                300
             default: 1_000
             }
         }

@@ -71,7 +71,9 @@ struct RandomCommands {
         switch action {
         case .open, .status: return .nobody
         case .extend, .destroy:
-            if dice.chance(session?.startedAt == nil ? 40 : 14) { return .operator(dice.pick(["backend", "billing"])) }
+            if dice.chance(session?.startedAt == nil ? 40 : 14) {
+                return .operator(dice.pick(["backend", "billing"]))
+            }
             if dice.chance(4) { return .nobody }
         case .join, .leave: break
         }
