@@ -64,8 +64,9 @@ struct LateFiringTests {
     @Test("After an extension all windows come anew, once each")
     func windowsComeAnew() {
         var scene = Scene.running()
-        for minute in 1...200 {
-            scene.tick(at: .at(Int64(minute))); if minute == 52 { scene.extend("bob", at: .at(52)) }
+        for minute: Int64 in 1...200 {
+            scene.tick(at: .at(minute))
+            if minute == 52 { scene.extend("bob", at: .at(52)) }
         }
         let said = scene.events.compactMap { event -> String? in
             if case .windowOpened(let notice) = event.kind {
