@@ -82,7 +82,7 @@ struct CommandDecoderTests {
         "what is absent or JSON by another spelling is taken",
         arguments: [
             nil, "", "application/json", "Application/JSON", "application/json; charset=utf-8",
-            "application/json;charset=latin1;x=y", " application/json ",
+            "application/json;charset=latin1;x=y", " application/json ", "application/json\t; a",
         ] as [ShortString?])
     func contentTypes(type: ShortString?) {
         let properties = Properties(contentType: type, contentEncoding: "")

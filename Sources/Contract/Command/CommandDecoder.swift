@@ -39,7 +39,9 @@ package enum CommandDecoder {
             )
         }
         guard let type = properties.contentType, !type.isEmpty else { return }
-        let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.drop(while: isSpace).reversed()
+            .drop(while: isSpace).reversed()
         let lowercased = media.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 + 0x20 : $0 }
         guard lowercased.elementsEqual("application/json".utf8) else {
             throw FieldProblem(

@@ -37,20 +37,26 @@ package enum EventEncoder {
             writer.field("sequence", String(event.sequence))
             writer.field("data") { EventData.write(event, to: &$0) }
         }
-        let properties = properties(of: event, type: type, id: id)
+        let properties = properties(
+            type: type, id: id, room: event.room, sequence: event.sequence,
+            seconds: event.time.milliseconds / 1_000)
         return EncodedEvent(type: type, id: id, properties: properties, body: body)
     }
 
+    /// The properties of an event, also of one that was stored; `seconds` since 1970.
+    ///
     /// The id always fits a short string: a room has at most 128 bytes, a sequence 19.
-    private static func properties(of event: Event, type: String, id: String) -> Properties {
+    package static func properties(
+        type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64
+    ) -> Properties {
         Properties(
             contentType: contentType,
             headers: [
-                "room": .text(event.room.text),
-                "sequence": .int64(event.sequence),
+                "room": .text(room.text),
+                "sequence": .int64(sequence),
             ],
             deliveryMode: 2, messageID: ShortString(id),
-            timestamp: UInt64(max(event.time.milliseconds, 0) / 1_000), type: ShortString(type),
+            timestamp: UInt64(max(seconds, 0)), type: ShortString(type),
             appID: "overtime")
     }
 }
