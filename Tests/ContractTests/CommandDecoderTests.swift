@@ -132,6 +132,27 @@ struct CommandDecoderTests {
         #expect(id == "\u{1}\u{7F}\u{85}é")
     }
 
+    @Test("a policy by itself decodes as within an open")
+    func policyAlone() {
+        func policy(_ json: String) -> Result<PolicyRequest, InvalidCommand> {
+            CommandDecoder.decodePolicy(Array(json.utf8))
+        }
+        #expect(
+            policy(#"{"windows":[10],"clock":"open"}"#)
+                == .success(PolicyRequest(windows: [.minutes(10)], clock: .open)))
+        #expect(policy("{}") == .success(PolicyRequest()))
+        for (json, fragment) in [
+            ("[]", "policy must be an object, not an array"), ("{", "ends too early"),
+            (#"{"windwos":[10]}"#, "did you mean \"policy.windows\"?"),
+        ] {
+            guard case .failure(let invalid) = policy(json) else {
+                Issue.record("\(json) was taken for a policy")
+                continue
+            }
+            #expect(invalid.detail.contains(fragment), "\(invalid.detail)")
+        }
+    }
+
     @Test("a list as long as 64 KiB allow decodes")
     func longList() throws {
         let names = (0..<7_000).map { "\"u\($0)\"" }.joined(separator: ",")
