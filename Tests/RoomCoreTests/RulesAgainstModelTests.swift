@@ -5,7 +5,7 @@ import Testing
 @Suite("The rules against a naive model")
 struct RulesAgainstModelTests {
     static let sequences = 100_000
-    static let steps = 12
+    static let steps = 10
 
     @Test("Every random sequence of commands and times does what the model predicts, step by step")
     func agreesWithModel() async {
