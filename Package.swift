@@ -20,13 +20,17 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "overtime",
-            dependencies: ["Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            dependencies: [
+                "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
+                "CGetopt",
+            ],
             swiftSettings: strict),
         .target(
             name: "Worker", dependencies: ["Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .target(
-            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"], swiftSettings: strict),
+            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
         .target(
             name: "OvertimeClient", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
@@ -38,16 +42,19 @@ let package = Package(
 
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CGetopt"),
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
 
         .testTarget(name: "RoomCoreTests", dependencies: ["RoomCore"], swiftSettings: strict),
         .testTarget(
             name: "ContractTests", dependencies: ["Contract", "AMQP", "RoomCore"], swiftSettings: strict),
         .testTarget(name: "AMQPTests", dependencies: ["AMQP"], swiftSettings: strict),
-        .testTarget(name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
         .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
         .testTarget(
-            name: "WorkerTests", dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            name: "WorkerTests",
+            dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
             name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],

@@ -16,4 +16,9 @@ package enum ProcessExit: Int32, Sendable {
     package func end() -> Never {
         exit(rawValue)
     }
+
+    /// Ends the process at once, without running what is registered for an exit: other threads may be anywhere.
+    package func endNow() -> Never {
+        _exit(rawValue)
+    }
 }

@@ -1,0 +1,64 @@
+/// How a link connects and how long it is patient.
+package struct LinkConfiguration: Sendable {
+    package var endpoint: Endpoint
+    /// What the broker's lists and logs call this connection.
+    package var connectionName: String
+    package var product: String
+    package var version: String
+    /// At least 1: without heartbeats a dead peer is never noticed.
+    package var heartbeatSeconds: UInt16
+    /// The authorities trusted for `amqps`.
+    package var caFile: String
+    /// For name resolution, and again for the connection with its login.
+    package var connectTimeout: Duration
+    /// For each answer of the broker; too late is a lost connection.
+    package var rpcTimeout: Duration
+    package var backoff: Backoff
+
+    package init(
+        endpoint: Endpoint, connectionName: String, product: String = "overtime", version: String = "",
+        heartbeatSeconds: UInt16 = 10, caFile: String = "/etc/ssl/certs/ca-certificates.crt",
+        connectTimeout: Duration = .seconds(5), rpcTimeout: Duration = .seconds(10),
+        backoff: Backoff = Backoff()
+    ) {
+        self.endpoint = endpoint
+        self.connectionName = connectionName
+        self.product = product
+        self.version = version
+        self.heartbeatSeconds = max(1, heartbeatSeconds)
+        self.caFile = caFile
+        self.connectTimeout = connectTimeout
+        self.rpcTimeout = rpcTimeout
+        self.backoff = backoff
+    }
+}
+
+/// How long to wait before the next attempt: doubling, with jitter so that many clients do not come back as one.
+package struct Backoff: Hashable, Sendable {
+    package var first: Duration
+    package var maximum: Duration
+
+    package init(first: Duration = .milliseconds(100), maximum: Duration = .seconds(10)) {
+        self.first = first
+        self.maximum = maximum
+    }
+
+    /// The delay before attempt number `failures + 1`, between three quarters and all of the doubled value.
+    ///
+    /// - Parameter unit: the jitter, from 0 up to 1.
+    package func milliseconds(failures: Int, isConfiguration: Bool, unit: Double) -> Int64 {
+        let most = max(0, maximum.wholeMilliseconds)
+        let doubled = max(1, first.wholeMilliseconds) << Int64(min(max(0, failures - 1), 20))
+        let full = isConfiguration ? most : min(most, max(1, doubled))
+        return full - Int64(Double(full / 4) * min(max(unit, 0), 1))
+    }
+}
+
+extension Duration {
+    /// Rounded down, and bounded so that later arithmetic cannot overflow.
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let bounded = min(max(seconds, -1_000_000_000), 1_000_000_000)
+        return bounded * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

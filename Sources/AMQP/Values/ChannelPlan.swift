@@ -1,0 +1,48 @@
+/// One consumer of a channel.
+package struct ConsumerPlan: Hashable, Sendable {
+    package var queue: ShortString
+    package var tag: ShortString
+    package var noAck: Bool
+    package var exclusive: Bool
+    package var arguments: Table
+
+    package init(
+        queue: ShortString, tag: ShortString, noAck: Bool = false, exclusive: Bool = false,
+        arguments: Table = Table()
+    ) {
+        self.queue = queue
+        self.tag = tag
+        self.noAck = noAck
+        self.exclusive = exclusive
+        self.arguments = arguments
+    }
+}
+
+/// What a channel does each time it opens: declare, limit, confirm, consume, in this order.
+package struct ChannelPlan: Hashable, Sendable {
+    package static let defaultMaximumBodyBytes = 16 << 20
+
+    package var declare: [DeclarationStep]
+    /// Without confirms a publication has no outcome at all: nothing is reported for it.
+    package var confirms: Bool
+    /// Unacknowledged deliveries per consumer; 0 is no limit.
+    package var prefetch: UInt16
+    package var consumers: [ConsumerPlan]
+    /// Larger bodies are delivered as `.discarded`.
+    package var maximumBodyBytes: Int
+    /// Whether the channel opens by itself with the connection, before anybody has asked for either.
+    package var startsOpen: Bool
+
+    package init(
+        declare: [DeclarationStep] = [], confirms: Bool = false, prefetch: UInt16 = 0,
+        consumers: [ConsumerPlan] = [], maximumBodyBytes: Int = ChannelPlan.defaultMaximumBodyBytes,
+        startsOpen: Bool = true
+    ) {
+        self.declare = declare
+        self.confirms = confirms
+        self.prefetch = prefetch
+        self.consumers = consumers
+        self.maximumBodyBytes = maximumBodyBytes
+        self.startsOpen = startsOpen
+    }
+}

@@ -1,0 +1,62 @@
+package import AMQP
+package import RoomCore
+
+/// An event ready to be published: what the outbox keeps, so that every copy has the same bytes.
+package struct EncodedEvent: Hashable, Sendable {
+    /// Also the routing key.
+    package let type: String
+    /// `<room>:<sequence>`.
+    package let id: String
+    package let properties: Properties
+    package let body: [UInt8]
+
+    package init(type: String, id: String, properties: Properties, body: [UInt8]) {
+        self.type = type
+        self.id = id
+        self.properties = properties
+        self.body = body
+    }
+}
+
+/// Events as CloudEvents 1.0 in JSON structured mode (contract, section 4). Equal events and sources make
+/// equal bytes.
+package enum EventEncoder {
+    package static let contentType: ShortString = "application/cloudevents+json"
+
+    package static func encode(_ event: Event, source: String) -> EncodedEvent {
+        let type = EventType(event.kind).rawValue
+        let id = "\(event.room.text):\(event.sequence)"
+        let body = JSONWriter.object { writer in
+            writer.field("specversion", "1.0")
+            writer.field("id", id)
+            writer.field("source", source)
+            writer.field("type", type)
+            writer.field("subject", event.room)
+            writer.field("time", event.time)
+            writer.field("datacontenttype", "application/json")
+            writer.field("sequence", String(event.sequence))
+            writer.field("data") { EventData.write(event, to: &$0) }
+        }
+        let properties = properties(
+            type: type, id: id, room: event.room, sequence: event.sequence,
+            seconds: event.time.milliseconds / 1_000)
+        return EncodedEvent(type: type, id: id, properties: properties, body: body)
+    }
+
+    /// The properties of an event, also of one that was stored; `seconds` since 1970.
+    ///
+    /// The id always fits a short string: a room has at most 128 bytes, a sequence 19.
+    package static func properties(
+        type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64
+    ) -> Properties {
+        Properties(
+            contentType: contentType,
+            headers: [
+                "room": .text(room.text),
+                "sequence": .int64(sequence),
+            ],
+            deliveryMode: 2, messageID: ShortString(id),
+            timestamp: UInt64(max(seconds, 0)), type: ShortString(type),
+            appID: "overtime")
+    }
+}

@@ -1,0 +1,60 @@
+/// A name that came from outside, equal only byte by byte.
+///
+/// Swift's `String` calls two spellings of "é" equal; a database, a broker and every other language do
+/// not. Two rooms must never become one in memory and stay two on disk, so identifiers compare, hash and
+/// sort by their UTF-8 bytes.
+package struct Identifier<Kind>: Sendable {
+    package let text: String
+
+    /// Takes any text: what may be an identifier on the wire is the contract's to check.
+    package init(_ text: String) { self.text = text }
+}
+
+/// Names of the kinds of identifiers; they have no values.
+package enum RoomName {}
+package enum UserName {}
+package enum CommandName {}
+
+package typealias RoomID = Identifier<RoomName>
+package typealias UserID = Identifier<UserName>
+/// The idempotency key of a command, unique within its room.
+package typealias CommandID = Identifier<CommandName>
+
+extension Identifier: Hashable {
+    package static func == (left: Self, right: Self) -> Bool {
+        left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        let hashed: Void? = text.utf8.withContiguousStorageIfAvailable { bytes in
+            hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
+        }
+        if hashed == nil { for byte in text.utf8 { hasher.combine(byte) } }
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension Identifier: Comparable {
+    package static func < (left: Self, right: Self) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
+}
+
+extension Identifier: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) { self.init(text) }
+}
+
+extension Identifier: CustomStringConvertible {
+    package var description: String { text }
+}
+
+extension Identifier: Codable {
+    package init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

@@ -1,0 +1,138 @@
+package import RoomCore
+
+/// Which room is to be fired when: the next due instant of every live room, and of those fired when to fire again.
+///
+/// Owns no truth: everything in it comes from the worker, by a snapshot, an event or an answer, and whichever knows the
+/// higher sequence counts. A room fired too often is harmless, a lost tick is fired again.
+package struct Agenda {
+    private enum State {
+        /// To be fired at an instant of the worker's clock.
+        case armed(Int64)
+        /// Fired this many times, and again at a point of the monotonic clock.
+        case fired(times: Int, againAt: Int64)
+    }
+
+    private struct Entry {
+        var sequence: Int64
+        var state: State
+        /// Tells the heap entries that still count.
+        var ticket: UInt64
+    }
+
+    private struct Alarm {
+        let room: RoomID
+        let ticket: UInt64
+    }
+
+    private var entries: [RoomID: Entry] = [:]
+    private var deadlines = DeadlineHeap<Alarm>()
+    private var retries = DeadlineHeap<Alarm>()
+    private var nextTicket: UInt64 = 1
+    /// Rooms that ended while a snapshot is being read, so that an older page revives none; nil otherwise.
+    private var endedDuringSnapshot: [RoomID: Int64]?
+
+    private static let firstRetry: Int64 = 2_000
+    private static let longestRetry: Int64 = 30_000
+
+    package init() {}
+
+    package var count: Int { entries.count }
+
+    // MARK: Learning
+
+    package mutating func beginSnapshot() { endedDuringSnapshot = endedDuringSnapshot ?? [:] }
+    package mutating func endSnapshot() { endedDuringSnapshot = nil }
+
+    /// A session event: newer than anything with a lower sequence. No `dueAt`: the session is over.
+    package mutating func learn(room: RoomID, sequence: Int64, dueAt: Instant?) {
+        if let known = entries[room], known.sequence > sequence { return }
+        guard let dueAt else {
+            entries[room] = nil
+            endedDuringSnapshot?[room] = sequence
+            return
+        }
+        arm(room, sequence: sequence, at: dueAt.milliseconds)
+    }
+
+    /// A row of a snapshot. Of two that know the same, the one in hand counts: it may have been fired already.
+    package mutating func learnSnapshot(room: RoomID, sequence: Int64, dueAt: Instant?) {
+        if let ended = endedDuringSnapshot?[room], ended >= sequence { return }
+        if let known = entries[room], known.sequence >= sequence { return }
+        guard let dueAt else { return }
+        arm(room, sequence: sequence, at: dueAt.milliseconds)
+    }
+
+    /// The worker found nothing due in a room. That re-arms it and is no retry; an instant that has passed already
+    /// (the clocks disagree) is tried a moment later and not at once.
+    package mutating func learnIdle(
+        room: RoomID, sequence: Int64, dueAt: Instant?, workerNow: Int64, uptime: Int64
+    ) {
+        guard let known = entries[room], known.sequence <= sequence else { return }
+        guard let dueAt else {
+            entries[room] = nil
+            return
+        }
+        if dueAt.milliseconds > workerNow {
+            arm(room, sequence: sequence, at: dueAt.milliseconds)
+        } else {
+            retry(room, sequence: sequence, times: 0, at: uptime + 50)
+        }
+    }
+
+    /// Somebody else fired these rooms: they count as fired here, too.
+    package mutating func noteFired(_ rooms: [RoomID], workerNow: Int64, uptime: Int64) {
+        for room in rooms {
+            guard let entry = entries[room], case .armed(let at) = entry.state, at <= workerNow + 1_000 else {
+                continue
+            }
+            retry(room, sequence: entry.sequence, times: 1, at: uptime + Self.firstRetry)
+        }
+    }
+
+    // MARK: Firing
+
+    /// The rooms to fire now, at most `limit`; each goes to the retry list.
+    package mutating func takeDue(workerNow: Int64, uptime: Int64, limit: Int) -> [RoomID] {
+        var due: [RoomID] = []
+        while due.count < limit, let alarm = retries.takeDue(at: uptime) {
+            guard let entry = entries[alarm.room], entry.ticket == alarm.ticket,
+                case .fired(let times, _) = entry.state
+            else { continue }
+            due.append(alarm.room)
+            fired(alarm.room, entry, times: times + 1, uptime: uptime)
+        }
+        while due.count < limit, let alarm = deadlines.takeDue(at: workerNow) {
+            guard let entry = entries[alarm.room], entry.ticket == alarm.ticket, case .armed = entry.state
+            else {
+                continue
+            }
+            due.append(alarm.room)
+            fired(alarm.room, entry, times: 1, uptime: uptime)
+        }
+        return due
+    }
+
+    /// Milliseconds until something is due; nil where nothing is. Stale alarms may make it too short, never too long.
+    package func wait(workerNow: Int64, uptime: Int64) -> Int64? {
+        let waits = [deadlines.earliest.map { $0 - workerNow }, retries.earliest.map { $0 - uptime }]
+        return waits.compactMap { $0 }.min().map { max($0, 0) }
+    }
+
+    private mutating func fired(_ room: RoomID, _ entry: Entry, times: Int, uptime: Int64) {
+        let delay = min(Self.firstRetry << Int64(min(max(times - 1, 0), 8)), Self.longestRetry)
+        retry(room, sequence: entry.sequence, times: times, at: uptime + delay)
+    }
+
+    private mutating func arm(_ room: RoomID, sequence: Int64, at instant: Int64) {
+        entries[room] = Entry(sequence: sequence, state: .armed(instant), ticket: nextTicket)
+        deadlines.add(Alarm(room: room, ticket: nextTicket), at: instant)
+        nextTicket += 1
+    }
+
+    private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, at uptime: Int64) {
+        entries[room] = Entry(
+            sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket)
+        retries.add(Alarm(room: room, ticket: nextTicket), at: uptime)
+        nextTicket += 1
+    }
+}

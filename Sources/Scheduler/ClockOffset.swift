@@ -1,0 +1,31 @@
+/// How far the worker's clock is ahead of this one, as far as answers bound it.
+///
+/// Each answer bounds it: `serverTime − received ≤ offset ≤ serverTime − sent`. The last bounds are intersected and
+/// the value nearest zero is used, so that a slow answer never shifts clocks that are equal.
+struct ClockOffset {
+    private var bounds: [ClosedRange<Int64>] = []
+    private static let kept = 8
+
+    /// Takes one answer; all in milliseconds of the respective clock.
+    mutating func learn(serverTime: Int64, sent: Int64, received: Int64) {
+        guard received >= sent else { return }
+        bounds.append((serverTime - received)...(serverTime - sent))
+        if bounds.count > Self.kept { bounds.removeFirst() }
+    }
+
+    /// Forgets everything: a clock was stepped.
+    mutating func reset() { bounds = [] }
+
+    /// Milliseconds to add to this clock.
+    var milliseconds: Int64 {
+        guard var range = bounds.last else { return 0 }
+        for bound in bounds.reversed() {
+            let low = max(range.lowerBound, bound.lowerBound)
+            let high = min(range.upperBound, bound.upperBound)
+            // Older answers that contradict the newer ones are of another time.
+            guard low <= high else { break }
+            range = low...high
+        }
+        return range.contains(0) ? 0 : (range.lowerBound > 0 ? range.lowerBound : range.upperBound)
+    }
+}

@@ -1,0 +1,320 @@
+package import AMQP
+package import Contract
+import RoomCore
+package import Service
+
+/// The scheduler: fires each room's window and end at its instant, and owns no truth.
+///
+/// It learns the due instants from a snapshot and from the session events since, publishes a tick for what is due, and
+/// fires again until an event or an answer shows the worker's newer state. Any number of schedulers may run: one that
+/// has just heard one with a smaller id waits a moment and drops what that one has fired.
+///
+/// One thread drives it: `handle` takes what has arrived, `run` does what is due and says how long to wait.
+package final class Scheduler {
+    package enum Input: Sendable {
+        case consumer(LinkEvent)
+        case publisher(LinkEvent)
+        case stop
+    }
+
+    /// What the scheduler sends.
+    package struct Outlet: Sendable {
+        package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
+
+        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
+    }
+
+    private enum SnapshotState {
+        case idle(nextAt: Int64)
+        /// A page is to be asked for.
+        case ready(after: RoomID?, at: Int64)
+        /// A page was asked for under this correlation.
+        case asked(after: RoomID?, correlation: UInt64, at: Int64)
+    }
+
+    package let id: String
+    private let topology: Topology
+    private let outlet: Outlet
+    private let clock: any WallClock
+    private let log: Log
+    /// The name of the queue on which answers come, anew with each connection.
+    private let answersQueue: @Sendable () -> ShortString?
+
+    package private(set) var agenda = Agenda()
+    private var offset = ClockOffset()
+    private var steps = ClockSteps()
+    private var snapshot = SnapshotState.idle(nextAt: .max)
+    private var isSnapshotWanted = false
+    private var isFirstSnapshotDone = false
+    private var publishing: UInt64?
+    private var listening: Set<Int> = []
+    private var nextCorrelation: UInt64 = 1
+    /// When each question that is still unanswered was sent, by this wall clock.
+    private var sentAt: [UInt64: Int64] = [:]
+    private var sentOrder: [UInt64] = []
+    /// When a scheduler with a smaller id was last heard, by the monotonic clock.
+    private var elderHeardAt: Int64?
+    /// What a standby is holding back until then.
+    private var heldBack: (rooms: [RoomID], until: Int64)?
+    private var lastError: [String: AMQPError] = [:]
+    package private(set) var isStopped = false
+
+    private static let pageSize = 500
+    private static let snapshotInterval: Int64 = 300_000
+    private static let answerTimeout: Int64 = 5_000
+    private static let standbyDelay: Int64 = 100
+    private static let elderMemory: Int64 = 60_000
+    private static let keptCorrelations = 1_024
+
+    package init(
+        id: String, topology: Topology, outlet: Outlet, answersQueue: @escaping @Sendable () -> ShortString?,
+        clock: any WallClock, log: Log
+    ) {
+        self.id = id
+        self.topology = topology
+        self.outlet = outlet
+        self.answersQueue = answersQueue
+        self.clock = clock
+        self.log = log
+    }
+
+    // MARK: Driving
+
+    package func handle(_ inputs: [Input], at uptime: Int64) {
+        for input in inputs {
+            switch input {
+            case .consumer(let event): handleConsumer(event, at: uptime)
+            case .publisher(let event): handlePublisher(event)
+            case .stop: isStopped = true
+            }
+        }
+    }
+
+    /// Fires what is due. Returns how many milliseconds to wait, at most a second: the wall clock is read anew after
+    /// each wait, so that steps and suspends are noticed.
+    package func run(at uptime: Int64) -> Int64 {
+        let wall = clock.nowMilliseconds()
+        if let step = steps.look(wall: wall, uptime: uptime) {
+            offset.reset()
+            log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
+        }
+        continueSnapshot(at: uptime)
+        releaseHeldBack(at: uptime)
+        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all) else { return 1_000 }
+        let workerNow = wall + offset.milliseconds
+        while true {
+            let due = agenda.takeDue(workerNow: workerNow, uptime: uptime, limit: 10_000)
+            guard !due.isEmpty else { break }
+            if isStandby(at: uptime) { holdBack(due, at: uptime) } else { fire(due) }
+        }
+        let wait = agenda.wait(workerNow: workerNow, uptime: uptime) ?? 1_000
+        let held = heldBack.map { max($0.until - uptime, 0) } ?? 1_000
+        return min(wait, held, snapshotWait(at: uptime), 1_000)
+    }
+
+    // MARK: Firing
+
+    private func fire(_ rooms: [RoomID]) {
+        guard let generation = publishing, let queue = answersQueue() else { return }
+        let publications = Tick.split(scheduler: id, rooms: rooms).map { tick in
+            Publication(
+                id: nextCorrelation, exchange: topology.ticks, routingKey: .empty, mandatory: false,
+                properties: question(replyTo: queue), body: tick.encode())
+        }
+        log.debug("fired", ["rooms": rooms.count, "ticks": publications.count])
+        outlet.publish(publications, generation)
+    }
+
+    /// The properties of a question, with a new correlation; its time of sending is kept.
+    private func question(replyTo queue: ShortString) -> Properties {
+        let correlation = nextCorrelation
+        nextCorrelation += 1
+        sentAt[correlation] = clock.nowMilliseconds()
+        sentOrder.append(correlation)
+        if sentOrder.count > Self.keptCorrelations { sentAt[sentOrder.removeFirst()] = nil }
+        return Properties(
+            contentType: "application/json", deliveryMode: 1, correlationID: ShortString("\(correlation)"),
+            replyTo: queue, appID: "overtime")
+    }
+
+    private func isStandby(at uptime: Int64) -> Bool {
+        elderHeardAt.map { uptime - $0 < Self.elderMemory } ?? false
+    }
+
+    private func holdBack(_ rooms: [RoomID], at uptime: Int64) {
+        heldBack = ((heldBack?.rooms ?? []) + rooms, heldBack?.until ?? uptime + Self.standbyDelay)
+    }
+
+    private func releaseHeldBack(at uptime: Int64) {
+        guard let held = heldBack, uptime >= held.until else { return }
+        heldBack = nil
+        if !held.rooms.isEmpty { fire(held.rooms) }
+    }
+
+    // MARK: The connections
+
+    private func handleConsumer(_ event: LinkEvent, at uptime: Int64) {
+        switch event {
+        case .channelOpened(let channel, _):
+            listening.insert(channel)
+            if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
+        case .channelClosed(let channel, _, let error, _):
+            listening.remove(channel)
+            if let error { log.warning("listening ended", ["channel": channel, "error": error.description]) }
+        case .delivery(SchedulerChannel.events, let delivery):
+            guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
+            var dueAt: Instant?
+            if case .at(let instant) = fact.due { dueAt = instant }
+            agenda.learn(room: fact.room, sequence: fact.sequence, dueAt: dueAt)
+        case .delivery(SchedulerChannel.ticks, let delivery):
+            hear(delivery, at: uptime)
+        case .delivery(_, let delivery):
+            receiveAnswer(delivery, at: uptime)
+        default:
+            logConnection(event, "consumer")
+        }
+    }
+
+    private func handlePublisher(_ event: LinkEvent) {
+        switch event {
+        case .channelOpened(_, let generation):
+            publishing = generation
+            isSnapshotWanted = true
+        case .channelClosed(_, _, let error, _):
+            publishing = nil
+            if let error { log.warning("publishing channel closed", ["error": error.description]) }
+        default:
+            logConnection(event, "publisher")
+        }
+    }
+
+    private func logConnection(_ event: LinkEvent, _ name: String) {
+        switch event {
+        case .connected(let version, _):
+            log.info("connected", ["connection": name, "broker": version])
+            lastError[name] = nil
+        case .disconnected(let error, let delay):
+            if lastError[name] != error {
+                log.warning(
+                    "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
+            }
+            lastError[name] = error
+        case .blocked(let reason):
+            log.warning("blocked by the broker: ticks wait", ["connection": name, "reason": reason])
+        case .unblocked:
+            log.info("unblocked", ["connection": name])
+        default: break
+        }
+    }
+
+    /// Another scheduler's tick, or one's own.
+    private func hear(_ delivery: Delivery, at uptime: Int64) {
+        guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else {
+            return
+        }
+        if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
+        let workerNow = clock.nowMilliseconds() + offset.milliseconds
+        agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
+        guard let held = heldBack else { return }
+        let fired = Set(tick.rooms)
+        heldBack = (held.rooms.filter { !fired.contains($0) }, held.until)
+    }
+
+    // MARK: Answers
+
+    private func receiveAnswer(_ delivery: Delivery, at uptime: Int64) {
+        guard case .bytes(let body) = delivery.body, let text = delivery.properties.correlationID?.string,
+            let correlation = UInt64(text)
+        else { return }
+        let received = clock.nowMilliseconds()
+        let sent = sentAt[correlation]
+        if case .asked(_, correlation, _) = snapshot {
+            receivePage(body, sent: sent, received: received, at: uptime)
+        } else if let answer = TickAnswer.decode(body) {
+            learn(answer.serverTime, sent: sent, received: received)
+            let workerNow = received + offset.milliseconds
+            for idle in answer.idle {
+                agenda.learnIdle(
+                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt, workerNow: workerNow,
+                    uptime: uptime)
+            }
+        }
+    }
+
+    private func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
+        guard let sent else { return }
+        offset.learn(serverTime: serverTime.milliseconds, sent: sent, received: received)
+    }
+
+    // MARK: The snapshot
+
+    private func wantSnapshot(at uptime: Int64) {
+        isSnapshotWanted = true
+        snapshot = .idle(nextAt: uptime)
+    }
+
+    private func continueSnapshot(at uptime: Int64) {
+        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all), let queue = answersQueue()
+        else { return }
+        if isSnapshotWanted {
+            isSnapshotWanted = false
+            agenda.beginSnapshot()
+            snapshot = .ready(after: nil, at: uptime)
+        }
+        switch snapshot {
+        case .idle(let nextAt):
+            guard uptime >= nextAt else { return }
+            agenda.beginSnapshot()
+            ask(after: nil, queue: queue, at: uptime)
+        case .ready(let after, let at):
+            if uptime >= at { ask(after: after, queue: queue, at: uptime) }
+        case .asked(let after, _, let at):
+            // The worker may be away; nobody else knows, so it is asked again.
+            if uptime - at >= Self.answerTimeout { ask(after: after, queue: queue, at: uptime) }
+        }
+    }
+
+    private func ask(after: RoomID?, queue: ShortString, at uptime: Int64) {
+        guard let generation = publishing else { return }
+        let correlation = nextCorrelation
+        let publication = Publication(
+            id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
+            properties: question(replyTo: queue),
+            body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
+        snapshot = .asked(after: after, correlation: correlation, at: uptime)
+        outlet.publish([publication], generation)
+    }
+
+    private func receivePage(_ body: [UInt8], sent: Int64?, received: Int64, at uptime: Int64) {
+        guard case .success(let page) = QueryReplyDecoder.rooms(body) else { return }
+        learn(page.serverTime, sent: sent, received: received)
+        for room in page.rows {
+            agenda.learnSnapshot(room: room.room, sequence: room.sequence, dueAt: room.nextDueAt)
+        }
+        if let next = page.next {
+            // The first one hurries; later ones are only a safety net and leave the worker its time.
+            snapshot = .ready(after: next, at: isFirstSnapshotDone ? uptime + 100 : uptime)
+            return
+        }
+        agenda.endSnapshot()
+        snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
+        if !isFirstSnapshotDone { log.info("firing", ["rooms": agenda.count]) }
+        isFirstSnapshotDone = true
+    }
+
+    private func snapshotWait(at uptime: Int64) -> Int64 {
+        switch snapshot {
+        case .idle(let nextAt): max(nextAt - uptime, 0)
+        case .ready(_, let at): max(at - uptime, 0)
+        case .asked(_, _, let at): max(at + Self.answerTimeout - uptime, 0)
+        }
+    }
+}
+
+/// The channels of the scheduler's listening connection.
+package enum SchedulerChannel {
+    package static let events = 0
+    package static let ticks = 1
+    package static let answers = 2
+    static let all: Set<Int> = [events, ticks, answers]
+}

@@ -1,0 +1,148 @@
+package import AMQP
+package import Contract
+import Glibc
+package import Service
+import Synchronization
+
+/// The scheduler as a process: one connection that listens, one that fires, no state of its own.
+package struct SchedulerProcess: Sendable {
+    package let topology: Topology
+    package let connection: @Sendable (_ name: String) -> LinkConfiguration
+    /// False where shared objects are only checked for existence.
+    package let declares: Bool
+    package let log: Log
+    package let version: String
+
+    package init(
+        topology: Topology, connection: @escaping @Sendable (String) -> LinkConfiguration, declares: Bool,
+        log: Log,
+        version: String
+    ) {
+        self.topology = topology
+        self.connection = connection
+        self.declares = declares
+        self.log = log
+        self.version = version
+    }
+
+    /// Runs until a stop signal, or until something is wrong for good.
+    package func run() -> ProcessExit {
+        let mailbox = Mailbox<Scheduler.Input>()
+        do {
+            try Signals.listen { stop in
+                if stop == .now { ProcessExit.ok.endNow() }
+                mailbox.put(.stop)
+            }
+        } catch {
+            log.error("cannot listen for signals", ["error": error.reason])
+            return .configuration
+        }
+        let id = RandomToken.make()
+        log.info("starting", ["version": version, "scheduler": id, "pid": getpid()])
+        let plans = SchedulerPlans(topology: topology, mode: declares ? .active : .passive)
+        let consumer = Link(
+            configuration: connection("overtime scheduler (consumer)"), channels: { plans.consumer() },
+            observer: { events in
+                plans.note(events)
+                mailbox.put(events.lazy.map(Scheduler.Input.consumer))
+            })
+        let publisher = Link(
+            configuration: connection("overtime scheduler (publisher)"), channels: { plans.publisher },
+            observer: { events in mailbox.put(events.lazy.map(Scheduler.Input.publisher)) })
+        let scheduler = Scheduler(
+            id: id, topology: topology,
+            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
+        consumer.start()
+        publisher.start()
+        defer {
+            consumer.stop()
+            publisher.stop()
+        }
+        return drive(scheduler, mailbox: mailbox)
+    }
+
+    private func drive(_ scheduler: Scheduler, mailbox: Mailbox<Scheduler.Input>) -> ProcessExit {
+        var gate = SchedulerPlans.startGate
+        var wait: Int64 = 0
+        var inputs: [Scheduler.Input] = []
+        while true {
+            mailbox.take(into: &inputs, timeoutMilliseconds: wait)
+            if !gate.hasStarted, let error = note(inputs, in: &gate) {
+                log.error(
+                    "giving up: the broker refuses what this scheduler needs", ["error": error.description])
+                return .configuration
+            }
+            let uptime = MonotonicClock.milliseconds()
+            scheduler.handle(inputs, at: uptime)
+            if scheduler.isStopped {
+                log.info("stopped")
+                return .ok
+            }
+            wait = scheduler.run(at: uptime)
+        }
+    }
+
+    private func note(_ inputs: [Scheduler.Input], in gate: inout StartGate) -> AMQPError? {
+        for input in inputs {
+            switch input {
+            case .consumer(let event): if let error = gate.note(event, of: "consumer") { return error }
+            case .publisher(let event): if let error = gate.note(event, of: "publisher") { return error }
+            case .stop: break
+            }
+        }
+        return nil
+    }
+}
+
+/// What the scheduler's channels declare and consume each time they open. Its own queues get new names with each
+/// connection, since the broker may still hold the old ones for a connection it believes alive.
+final class SchedulerPlans: Sendable {
+    private let topology: Topology
+    private let mode: DeclareMode
+    private let token = Mutex(RandomToken.make())
+
+    init(topology: Topology, mode: DeclareMode) {
+        self.topology = topology
+        self.mode = mode
+    }
+
+    /// Where answers come at present.
+    var answersQueue: ShortString? { answers(token.withLock { $0 })?.name }
+
+    /// To be told what the link tells, before the link connects again.
+    func note(_ events: [LinkEvent]) {
+        let isLost = events.contains { if case .disconnected = $0 { true } else { false } }
+        if isLost { token.withLock { $0 = RandomToken.make() } }
+    }
+
+    private func answers(_ token: String) -> OwnQueue? {
+        topology.ownQueue(component: "scheduler", token: "\(token).answers", takesReplies: true)
+    }
+
+    func consumer() -> [ChannelPlan] {
+        let token = token.withLock { $0 }
+        let events = topology.ownQueue(
+            component: "scheduler", token: "\(token).events", bindings: topology.timingBindings)
+        let ticks = topology.ownQueue(
+            component: "scheduler", token: "\(token).ticks",
+            bindings: [OwnQueue.Binding(exchange: topology.ticks)],
+            arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
+        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
+            queue, part in
+            ChannelPlan(
+                declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
+                prefetch: 1_000,
+                consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
+        }
+    }
+
+    /// Ticks and questions need no confirm: what is lost is fired or asked again.
+    var publisher: [ChannelPlan] {
+        [ChannelPlan(declare: topology.declarations(mode, parts: [.ticks, .queries]))]
+    }
+
+    static let startGate = StartGate(
+        expecting: Set(SchedulerChannel.all.map { StartGate.Part(link: "consumer", channel: $0) })
+            .union([StartGate.Part(link: "publisher", channel: 0)]))
+}

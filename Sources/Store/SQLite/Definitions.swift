@@ -1,0 +1,129 @@
+import FoundationEssentials
+import RoomCore
+
+/// Definitions in memory and in their table: each text stands once, with a count of the rows that use it.
+///
+/// A room's row holds two numbers, so a join neither reads, decodes nor rewrites the moderators' list. The
+/// cache is bounded and must be emptied when a transaction is undone: numbers may then be given again.
+final class Definitions {
+    private let statements: Statements
+    private let connection: Connection
+    private var byKey: [Int64: Definition] = [:]
+    private var keys: [Definition: Int64] = [:]
+    private static let mostCached = 4_096
+
+    init(statements: Statements, connection: Connection) {
+        self.statements = statements
+        self.connection = connection
+    }
+
+    func forget() {
+        byKey.removeAll(keepingCapacity: true)
+        keys.removeAll(keepingCapacity: true)
+    }
+
+    func definition(_ key: Int64, of room: RoomID) throws(StoreError) -> Definition {
+        if let known = byKey[key] { return known }
+        let statement = statements.definition
+        defer { statement.reset() }
+        statement.bind(1, key)
+        guard try statement.step() else { throw .corruptRoom(room, "its definition \(key) is missing") }
+        guard let text = statement.text(0), let decoded = Self.decode(text) else {
+            throw .corruptRoom(room, "its definition \(key) cannot be read")
+        }
+        remember(decoded, as: key)
+        return decoded
+    }
+
+    /// The number of a definition, given now where the table does not have it.
+    ///
+    /// - Parameter candidates: numbers that it most likely has: those in the room's row. Comparing with them
+    ///   is cheap, since unchanged definitions share their storage.
+    func key(
+        for definition: Definition, of room: RoomID, candidates: Int64?...
+    ) throws(StoreError) -> Int64 {
+        for case let candidate? in candidates where try self.definition(candidate, of: room) == definition {
+            return candidate
+        }
+        if let known = keys[definition] { return known }
+        guard let text = Self.encode(definition) else { throw .refused("a definition cannot be encoded") }
+        let digest = Self.digest(text)
+        let key: Int64
+        if let found = try find(text, digest: digest) {
+            key = found
+        } else {
+            let insert = statements.insertDefinition
+            insert.bind(1, digest)
+            insert.bind(2, text)
+            try insert.run()
+            key = connection.lastInsertedRow
+        }
+        remember(definition, as: key)
+        return key
+    }
+
+    /// Counts that a row's reference moved. The new one first: it may be the old one's only other user.
+    func move(from old: Int64?, to new: Int64?) throws(StoreError) {
+        guard old != new else { return }
+        if let new { _ = try count(new, by: 1) }
+        guard let old, try count(old, by: -1) == 0 else { return }
+        statements.removeDefinition.bind(1, old)
+        try statements.removeDefinition.run()
+        if let definition = byKey.removeValue(forKey: old) { keys[definition] = nil }
+    }
+
+    private func count(_ key: Int64, by step: Int64) throws(StoreError) -> Int64 {
+        let statement = statements.countDefinition
+        defer { statement.reset() }
+        statement.bind(1, key)
+        statement.bind(2, step)
+        guard try statement.step() else { throw .corrupt("definition \(key) is missing") }
+        return statement.integer(0)
+    }
+
+    private func find(_ text: String, digest: Int64) throws(StoreError) -> Int64? {
+        let statement = statements.definitionsByDigest
+        defer { statement.reset() }
+        statement.bind(1, digest)
+        while try statement.step() {
+            if let found = statement.text(1), found.utf8.elementsEqual(text.utf8) {
+                return statement.integer(0)
+            }
+        }
+        return nil
+    }
+
+    private func remember(_ definition: Definition, as key: Int64) {
+        if byKey.count >= Self.mostCached { forget() }
+        byKey[key] = definition
+        keys[definition] = key
+    }
+
+    // MARK: Text
+
+    private static func encode(_ definition: Definition) -> String? {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(definition)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Nil also for what decodes but would break the rules' arithmetic.
+    private static func decode(_ text: String) -> Definition? {
+        guard let decoded = try? JSONDecoder().decode(Definition.self, from: Data(text.utf8)) else {
+            return nil
+        }
+        let windows = decoded.policy.windows
+        let isSound =
+            decoded.duration > .zero && (1...Policy.mostWindows).contains(windows.count)
+            && windows.allSatisfy { $0 > .zero } && zip(windows, windows.dropFirst()).allSatisfy { $0 > $1 }
+            && decoded.policy.extension.min <= decoded.policy.extension.max
+        return isSound ? decoded : nil
+    }
+
+    /// FNV-1a: only to find the text again, which is then compared.
+    private static func digest(_ text: String) -> Int64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return Int64(bitPattern: hash)
+    }
+}

@@ -1,0 +1,86 @@
+import RoomCore
+
+extension SQLiteStore {
+    package func load(_ request: BatchRequest) throws(StoreError) -> BatchState {
+        try reading { link throws(StoreError) in
+            var state = BatchState()
+            state.rooms.reserveCapacity(request.rooms.count)
+            for id in request.rooms { try load(id, into: &state, link) }
+            for key in request.participants {
+                try load(key.room, into: &state, link)
+                guard let session = state.rooms[key.room]?.room.session, session.isLive else { continue }
+                if let found = try participant(key, session: session.number, link) {
+                    state.participants[key] = found
+                }
+            }
+            for key in request.keys {
+                if let found = try answer(key, link) { state.answers[key] = found }
+            }
+            return state
+        }
+    }
+
+    private func load(_ id: RoomID, into state: inout BatchState, _ link: Link) throws(StoreError) {
+        guard state.rooms[id] == nil else { return }
+        let statement = link.statements.room
+        defer { statement.reset() }
+        statement.bind(1, id)
+        state.rooms[id] =
+            try statement.step()
+            ? try RoomRow.read(statement, id: id, definitions: link.definitions)
+            : StoredRoom(room: Room(id: id), version: 0)
+    }
+
+    private func participant(
+        _ key: ParticipantKey, session: Int64, _ link: Link
+    ) throws(StoreError) -> Participant? {
+        let statement = link.statements.participant
+        defer { statement.reset() }
+        statement.bind(1, key.room)
+        statement.bind(2, session)
+        statement.bind(3, key.user)
+        guard try statement.step() else { return nil }
+        return try ParticipantRow.read(statement, from: 0, user: key.user, of: key.room)
+    }
+
+    private func answer(_ key: CommandKey, _ link: Link) throws(StoreError) -> StoredAnswer? {
+        let statement = link.statements.answer
+        defer { statement.reset() }
+        statement.bind(1, key.room)
+        statement.bind(2, key.id)
+        guard try statement.step() else { return nil }
+        return StoredAnswer(
+            canonical: statement.bytes(0), reply: statement.bytes(1),
+            outboxPositionUpTo: statement.optionalInteger(2))
+    }
+}
+
+/// A participant as a row of `participants`, both ways.
+enum ParticipantRow {
+    static func number(of role: Role) -> Int64 {
+        switch role {
+        case .moderator: 0
+        case .participant: 1
+        case .viewer: 2
+        }
+    }
+
+    /// Reads role and instant from the two columns that begin at `column`.
+    static func read(
+        _ row: Statement, from column: Int32, user: UserID, of room: RoomID
+    ) throws(StoreError) -> Participant {
+        let role: Role
+        switch row.integer(column) {
+        case 0: role = .moderator
+        case 1: role = .participant
+        case 2: role = .viewer
+        case let other: throw .corruptRoom(room, "the role of user \(user.text) is \(other)")
+        }
+        let milliseconds = row.integer(column + 1)
+        let joinedAt = Instant(milliseconds: milliseconds)
+        guard joinedAt.milliseconds == milliseconds else {
+            throw .corruptRoom(room, "user \(user.text) joined at \(milliseconds)")
+        }
+        return Participant(user: user, role: role, joinedAt: joinedAt)
+    }
+}

@@ -1,0 +1,223 @@
+import AMQP
+import Contract
+import RoomCore
+import Service
+import Store
+
+/// A command as it waits to be decided.
+struct PendingCommand {
+    let job: UInt64
+    let command: Command
+    let actor: Actor
+    /// As it came, should it have to be given up.
+    let delivery: Delivery
+    /// Where the answer goes; nil for nowhere.
+    let reply: ReplyAddress?
+    /// A durable mark of the attempt to decide it, removed by the command's own commit; nil for none.
+    let attempt: AttemptKey?
+}
+
+/// A tick as it waits to be decided.
+struct PendingTick {
+    let job: UInt64
+    let rooms: [RoomID]
+    let reply: ReplyAddress?
+}
+
+/// Rooms brought up to date with one batch: ticks first, then commands in order. Pure: what it decided is in
+/// `commit`, `answers` and `events`, and none of it may be told to anybody before the commit has succeeded.
+struct BatchDecision {
+    private struct WorkingRoom {
+        var room: Room
+        let version: Int64
+        var isChanged = false
+        /// Who is connected, as far as this batch has changed it.
+        var participants: [UserID: Participant?] = [:]
+        /// True where a new session began in this batch: nobody loaded from the store is in it.
+        var isNewSession = false
+    }
+
+    private let state: BatchState
+    private let settings: RoomSettings
+    private let source: String
+    private var rooms: [RoomID: WorkingRoom] = [:]
+    private var order: [RoomID] = []
+    private var stored: [CommandKey: StoredAnswer]
+    private(set) var commit = BatchCommit()
+    /// The job of each drafted event, in the order of the drafts.
+    private(set) var eventJobs: [UInt64?] = []
+    /// Command answers by job, as encoded.
+    private(set) var answers: [(job: UInt64, reply: ReplyAddress, body: [UInt8])] = []
+    /// Per tick the rooms with nothing due.
+    private(set) var tickAnswers: [(reply: ReplyAddress, answer: TickAnswer)] = []
+    private(set) var notes = Notes()
+
+    /// Counts for the log and the metrics.
+    struct Notes {
+        var applied = 0
+        var refused = 0
+        var repeated = 0
+        var announced = 0
+    }
+
+    init(state: BatchState, settings: RoomSettings, source: String) {
+        self.state = state
+        self.settings = settings
+        self.source = source
+        stored = state.answers
+    }
+
+    /// What must be loaded for a batch.
+    static func request(ticks: [PendingTick], commands: [PendingCommand]) -> BatchRequest {
+        var request = BatchRequest()
+        var rooms: Set<RoomID> = []
+        func need(_ room: RoomID) {
+            if rooms.insert(room).inserted { request.rooms.append(room) }
+        }
+        for tick in ticks { tick.rooms.forEach(need) }
+        for pending in commands {
+            let command = pending.command
+            need(command.room)
+            if case .user(let user) = pending.actor {
+                request.participants.append(ParticipantKey(room: command.room, user: user))
+            }
+            if let id = command.id { request.keys.append(CommandKey(room: command.room, id: id)) }
+        }
+        return request
+    }
+
+    // MARK: Deciding
+
+    /// Brings each room of a tick up to `now`.
+    mutating func decide(_ tick: PendingTick, now: Instant) {
+        var idle: [TickAnswer.Idle] = []
+        for id in tick.rooms {
+            let transition = working(id).room.advanced(to: now)
+            apply(transition, to: id, job: nil)
+            if transition.events.isEmpty {
+                idle.append(
+                    TickAnswer.Idle(
+                        room: id, nextDueAt: transition.room.dueAt, sequence: transition.room.sequence))
+            }
+            notes.announced += transition.events.count
+        }
+        if let reply = tick.reply { tickAnswers.append((reply, TickAnswer(serverTime: now, idle: idle))) }
+    }
+
+    /// Decides one command, or repeats the stored answer of its key.
+    mutating func decide(_ pending: PendingCommand, now: Instant) {
+        let command = pending.command
+        if let attempt = pending.attempt { commit.clearedAttempts.append(attempt) }
+        guard let id = command.id else {
+            let decision = decision(for: pending, now: now)
+            answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))
+            return
+        }
+        let key = CommandKey(room: command.room, id: id)
+        let canonical = CommandText.canonical(command)
+        if let earlier = stored[key] {
+            guard earlier.canonical == canonical else {
+                let refusal = Refusal(
+                    .idReused, "this id was used before with another command: a new command needs a new id")
+                let decision = working(command.room).room.refuse(refusal, at: now)
+                apply(decision.transition, to: command.room, job: pending.job)
+                notes.refused += 1
+                return answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))
+            }
+            apply(working(command.room).room.advanced(to: now), to: command.room, job: pending.job)
+            notes.repeated += 1
+            return answer(pending, with: earlier.reply)
+        }
+        let decision = decision(for: pending, now: now)
+        let reply = ReplyEncoder.encode(decision: decision, command: command)
+        if command.action != .status {
+            stored[key] = StoredAnswer(canonical: canonical, reply: reply, outboxPositionUpTo: nil)
+            commit.answers.append(
+                AnswerWrite(
+                    key: key, canonical: canonical, reply: reply,
+                    session: decision.transition.room.sessionNumber, at: decision.transition.judgedAt))
+        }
+        answer(pending, with: reply)
+    }
+
+    private mutating func decision(for pending: PendingCommand, now: Instant) -> Decision {
+        let command = pending.command
+        var participant: Participant?
+        if case .user(let user) = pending.actor { participant = connection(of: user, in: command.room) }
+        let decision = working(command.room).room.decide(
+            command, by: pending.actor, participant: participant, at: now, settings: settings)
+        apply(decision.transition, to: command.room, job: pending.job)
+        if case .refused = decision.outcome { notes.refused += 1 } else { notes.applied += 1 }
+        return decision
+    }
+
+    private mutating func answer(_ pending: PendingCommand, with body: [UInt8]) {
+        if let reply = pending.reply { answers.append((pending.job, reply, body)) }
+    }
+
+    // MARK: The rooms of the batch
+
+    private mutating func working(_ id: RoomID) -> WorkingRoom {
+        if let room = rooms[id] { return room }
+        let loaded = state.rooms[id]
+        let room = WorkingRoom(room: loaded?.room ?? Room(id: id), version: loaded?.version ?? 0)
+        rooms[id] = room
+        order.append(id)
+        return room
+    }
+
+    private func connection(of user: UserID, in room: RoomID) -> Participant? {
+        if let working = rooms[room] {
+            if let changed = working.participants[user] { return changed }
+            if working.isNewSession { return nil }
+        }
+        return state.participants[ParticipantKey(room: room, user: user)]
+    }
+
+    private mutating func apply(_ transition: Transition, to id: RoomID, job: UInt64?) {
+        guard transition.isChange else { return }
+        let before = rooms[id]?.room.sessionNumber
+        rooms[id]?.isChanged = true
+        rooms[id]?.room = transition.room
+        if before != transition.room.sessionNumber {
+            rooms[id]?.participants = [:]
+            rooms[id]?.isNewSession = true
+        }
+        if let change = transition.participant {
+            switch change {
+            case .connected(let participant):
+                rooms[id]?.participants.updateValue(participant, forKey: participant.user)
+            case .left(let user):
+                rooms[id]?.participants.updateValue(nil, forKey: user)
+            }
+            commit.participants.append(
+                ParticipantWrite(room: id, session: transition.room.sessionNumber, change: change))
+        }
+        for event in transition.events {
+            let encoded = EventEncoder.encode(event, source: source)
+            commit.outbox.append(
+                OutboxDraft(
+                    room: id, sequence: event.sequence, type: encoded.type, messageID: encoded.id,
+                    timestamp: event.time.milliseconds / 1_000, body: encoded.body))
+            eventJobs.append(job)
+        }
+    }
+
+    /// The commit of everything decided, with the version of every room looked at.
+    mutating func finish(published: [Int64]) {
+        commit.rooms = order.compactMap { id in
+            rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
+        }
+        commit.published = published
+    }
+}
+
+extension BatchDecision {
+    /// One line for each event, for whoever follows a room through the log.
+    func logEvents(to log: Log) {
+        for draft in commit.outbox {
+            log.debug(
+                "event", ["room": draft.room.text, "sequence": draft.sequence, "type": draft.type])
+        }
+    }
+}

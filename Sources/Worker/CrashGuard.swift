@@ -1,0 +1,61 @@
+import AMQP
+import RoomCore
+import Store
+
+/// Finds the message that kills the worker.
+///
+/// After a crash, redelivered commands are decided one at a time, each after a durable mark of the attempt that names the
+/// run; the command's own commit removes the mark. Marks of crashed runs therefore stand for a message that was
+/// being decided when a worker died: at the third it is given up. Its neighbours are never marked together with it.
+/// After a clean stop, a closed channel or a lost connection nothing is marked and redeliveries go in batches.
+struct CrashGuard {
+    let crashedRuns: [String]
+    let attempts: Int
+    /// True until the first command that is not a redelivery: what the crash left behind has then been seen.
+    private(set) var isCareful: Bool
+
+    init(crashedRuns: [String], attempts: Int) {
+        self.crashedRuns = crashedRuns
+        self.attempts = attempts
+        isCareful = !crashedRuns.isEmpty
+    }
+
+    /// Whether a delivery must be decided alone, behind a mark.
+    mutating func mustMark(_ delivery: Delivery) -> Bool {
+        guard isCareful else { return false }
+        if !delivery.redelivered { isCareful = false }
+        return isCareful
+    }
+
+    /// A name for a message that is the same at each delivery: two FNV-1a hashes of what the publisher sent.
+    static func key(of delivery: Delivery) -> AttemptKey {
+        var first = FNV(offset: 0xcbf2_9ce4_8422_2325)
+        var second = FNV(offset: 0x6c62_272e_07bb_0142)
+        var size: UInt64 = 0
+        if case .bytes(let body) = delivery.body {
+            size = UInt64(body.count)
+            body.withUnsafeBufferPointer { bytes in
+                first.add(bytes)
+                second.add(bytes)
+            }
+        }
+        for part in [delivery.properties.messageID, delivery.properties.correlationID, delivery.routingKey] {
+            (part?.bytes ?? []).withUnsafeBufferPointer { bytes in
+                first.add(bytes)
+                second.add(bytes)
+            }
+            first.add(0)
+        }
+        return AttemptKey(
+            String(first.value, radix: 16) + "-" + String(second.value, radix: 16) + "-" + String(size))
+    }
+
+    private struct FNV {
+        private(set) var value: UInt64
+
+        init(offset: UInt64) { value = offset }
+
+        mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) { for byte in bytes { add(byte) } }
+    }
+}

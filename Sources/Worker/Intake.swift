@@ -1,0 +1,68 @@
+import AMQP
+import RoomCore
+
+/// What has been delivered and not yet decided, and who goes first.
+///
+/// Ticks are served before commands, so that a backlog of commands delays no window; but while commands wait they
+/// get at most half of a batch, counted in rooms, so that a flood of ticks starves no command. Bounded by the
+/// prefetch of each channel.
+struct Intake {
+    /// A tick that may take several batches.
+    struct WaitingTick {
+        let job: UInt64
+        var rooms: ArraySlice<RoomID>
+        let reply: ReplyAddress?
+    }
+
+    private var commands: [Delivery] = []
+    private var nextCommand = 0
+    private var ticks: [WaitingTick] = []
+
+    var commandCount: Int { commands.count - nextCommand }
+    var isEmpty: Bool { commandCount == 0 && ticks.isEmpty }
+
+    mutating func add(command: Delivery) { commands.append(command) }
+    mutating func add(tick: WaitingTick) { ticks.append(tick) }
+
+    /// The ticks of the next batch, with whether each is finished by it.
+    mutating func takeTicks(batchSize: Int) -> [(tick: PendingTick, isLast: Bool)] {
+        var room = commandCount > 0 ? max(1, batchSize / 2) : batchSize
+        var taken: [(PendingTick, Bool)] = []
+        while room > 0, let first = ticks.first {
+            let part = first.rooms.prefix(room)
+            let rest = first.rooms.dropFirst(part.count)
+            taken.append((PendingTick(job: first.job, rooms: Array(part), reply: first.reply), rest.isEmpty))
+            room -= part.count
+            if rest.isEmpty { ticks.removeFirst() } else { ticks[0].rooms = rest }
+        }
+        return taken
+    }
+
+    /// The command at the front, without taking it.
+    var firstCommand: Delivery? { nextCommand < commands.count ? commands[nextCommand] : nil }
+
+    mutating func takeCommand() -> Delivery? {
+        guard let first = firstCommand else { return nil }
+        nextCommand += 1
+        if nextCommand == commands.count {
+            commands.removeAll(keepingCapacity: true)
+            nextCommand = 0
+        } else if nextCommand >= 1_024, nextCommand * 2 > commands.count {
+            commands.removeFirst(nextCommand)
+            nextCommand = 0
+        }
+        return first
+    }
+
+    /// Forgets commands of a channel that was closed: the broker delivers them again.
+    mutating func dropCommands() {
+        commands = []
+        nextCommand = 0
+    }
+
+    /// Forgets ticks; the scheduler fires again. Returns their jobs.
+    mutating func dropTicks() -> [UInt64] {
+        defer { ticks = [] }
+        return ticks.map(\.job)
+    }
+}

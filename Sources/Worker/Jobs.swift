@@ -1,0 +1,54 @@
+import AMQP
+
+/// Deliveries in hand, each until nothing is owed for it any more; then it may be acknowledged.
+///
+/// A delivery is acknowledged last: when its reply or dead letter is settled and each of its events has had its first
+/// confirm or refusal. A crash anywhere before leads to a redelivery, which its id makes harmless.
+struct Jobs {
+    private struct Job {
+        let channel: Int
+        let tag: DeliveryTag
+        var owed: Int
+    }
+
+    private var jobs: [UInt64: Job] = [:]
+    private var nextID: UInt64 = 1
+    private var finished: [Int: [DeliveryTag]] = [:]
+
+    var isEmpty: Bool { jobs.isEmpty }
+    var count: Int { jobs.count }
+
+    /// Takes a delivery in hand; `owed` is how many settlements it waits for.
+    mutating func begin(_ tag: DeliveryTag, on channel: Int) -> UInt64 {
+        let id = nextID
+        nextID += 1
+        jobs[id] = Job(channel: channel, tag: tag, owed: 0)
+        return id
+    }
+
+    /// Adds to what is owed for a delivery.
+    mutating func owe(_ count: Int, to id: UInt64) { jobs[id]?.owed += count }
+
+    /// Ends a delivery that owes nothing.
+    mutating func finishIfSettled(_ id: UInt64) {
+        guard let job = jobs[id], job.owed == 0 else { return }
+        jobs[id] = nil
+        finished[job.channel, default: []].append(job.tag)
+    }
+
+    mutating func settle(_ ids: [UInt64]) {
+        for id in ids {
+            jobs[id]?.owed -= 1
+            finishIfSettled(id)
+        }
+    }
+
+    /// Forgets a delivery without acknowledging it: the broker will deliver it again.
+    mutating func abandon(_ id: UInt64) { jobs[id] = nil }
+
+    /// The deliveries to acknowledge now, by channel.
+    mutating func takeFinished() -> [Int: [DeliveryTag]] {
+        defer { finished = [:] }
+        return finished
+    }
+}

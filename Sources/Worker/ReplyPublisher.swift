@@ -1,0 +1,151 @@
+package import AMQP
+
+/// Messages that a delivery waits for besides its events: replies, and dead letters.
+///
+/// A pure value, one for each channel. Everything is kept until the broker has taken or refused it, and sent again when
+/// the channel is lost. A reply is owed once and nobody's queue is our business, so a refused one is dropped; a dead
+/// letter is the last trace of a command, so it is tried until it is taken.
+package struct ReplyPublisher {
+    package enum Persistence {
+        /// Dropped when refused, after `patience` without a confirm, or when it closes the channel all by itself.
+        case droppedWhenRefused
+        /// Tried for ever.
+        case untilTaken
+    }
+
+    package struct Message {
+        package let exchange: ShortString
+        package let routingKey: ShortString
+        package let properties: Properties
+        package let body: [UInt8]
+        package let mandatory: Bool
+        /// The job that waits for it.
+        package let job: UInt64
+
+        package init(
+            exchange: ShortString, routingKey: ShortString, properties: Properties, body: [UInt8],
+            mandatory: Bool, job: UInt64
+        ) {
+            self.exchange = exchange
+            self.routingKey = routingKey
+            self.properties = properties
+            self.body = body
+            self.mandatory = mandatory
+            self.job = job
+        }
+    }
+
+    private struct Entry {
+        let message: Message
+        var isSent = false
+        var sentAt: Int64
+        let since: Int64
+    }
+
+    private let persistence: Persistence
+    private var entries: [UInt64: Entry] = [:]
+    /// Not sent yet, or to be sent again; in order.
+    private var waiting: [UInt64] = []
+    private var nextID: UInt64 = 1
+    /// Messages that were on their way when the channel was closed with an error: they go one at a time, until it is
+    /// known which of them closes it.
+    private var suspects: Set<UInt64> = []
+
+    private static let retryInterval: Int64 = 1_000
+    private static let confirmTimeout: Int64 = 10_000
+    private static let patience: Int64 = 60_000
+
+    package init(_ persistence: Persistence) { self.persistence = persistence }
+
+    package var isEmpty: Bool { entries.isEmpty }
+
+    package mutating func enqueue(_ message: Message, at uptime: Int64) {
+        entries[nextID] = Entry(message: message, sentAt: uptime, since: uptime)
+        waiting.append(nextID)
+        nextID += 1
+    }
+
+    /// What to publish now, in order.
+    package mutating func next(at uptime: Int64) -> [Publication] {
+        guard !waiting.isEmpty else { return [] }
+        var publications: [Publication] = []
+        var later: [UInt64] = []
+        for id in waiting {
+            guard var entry = entries[id] else { continue }
+            let isAlone =
+                suspects.isEmpty || (publications.isEmpty && !entries.values.contains(where: \.isSent))
+            guard isAlone, entry.sentAt <= uptime else {
+                later.append(id)
+                continue
+            }
+            entry.isSent = true
+            entry.sentAt = uptime
+            entries[id] = entry
+            publications.append(publication(entry.message, id: id))
+        }
+        waiting = later
+        return publications
+    }
+
+    private func publication(_ message: Message, id: UInt64) -> Publication {
+        Publication(
+            id: id, exchange: message.exchange, routingKey: message.routingKey, mandatory: message.mandatory,
+            properties: message.properties, body: message.body)
+    }
+
+    /// The broker has them: the jobs that waited.
+    package mutating func confirmed(_ ids: [UInt64]) -> [UInt64] {
+        ids.compactMap { id in
+            suspects.remove(id)
+            return entries.removeValue(forKey: id)?.message.job
+        }
+    }
+
+    /// The broker would not have them, or no queue took them: the jobs of those that are dropped.
+    package mutating func refused(_ ids: [UInt64], at uptime: Int64) -> [UInt64] {
+        switch persistence {
+        case .droppedWhenRefused:
+            return confirmed(ids)
+        case .untilTaken:
+            for id in ids { retry(id, at: uptime + Self.retryInterval) }
+            return []
+        }
+    }
+
+    /// The channel is gone, by itself (`isError`) or with its connection: what was on its way is sent again.
+    /// Returns the job of a message that is dropped, because it was alone when the channel was closed with an error.
+    package mutating func channelLost(isError: Bool, at uptime: Int64) -> [UInt64] {
+        let sent = entries.filter { $0.value.isSent }.map(\.key).sorted()
+        if isError, sent.count == 1, persistence == .droppedWhenRefused, suspects.contains(sent[0]) {
+            return confirmed(sent)
+        }
+        if isError { suspects.formUnion(sent) }
+        for id in sent {
+            entries[id]?.isSent = false
+            entries[id]?.sentAt = uptime
+        }
+        waiting = sent + waiting
+        return []
+    }
+
+    /// What time asks for: sends again what has had no confirm, and lets go what nobody will take. Returns the jobs
+    /// of what was dropped.
+    package mutating func tick(at uptime: Int64) -> [UInt64] {
+        var dropped: [UInt64] = []
+        for (id, entry) in entries where entry.isSent && uptime - entry.sentAt >= Self.confirmTimeout {
+            if persistence == .droppedWhenRefused, uptime - entry.since >= Self.patience {
+                dropped.append(id)
+            } else {
+                retry(id, at: uptime)
+            }
+        }
+        return confirmed(dropped)
+    }
+
+    private mutating func retry(_ id: UInt64, at uptime: Int64) {
+        guard entries[id] != nil else { return }
+        entries[id]?.isSent = false
+        entries[id]?.sentAt = uptime
+        waiting.append(id)
+    }
+}

@@ -1,0 +1,211 @@
+import Contract
+import RoomCore
+import Service
+import Store
+
+/// Start, stop, the store's failures, and what is done between batches.
+extension Worker {
+    private static let page = 500
+
+    // MARK: Start
+
+    /// Takes over a page of the outbox: first what was durable and not told, then anything new. Returns whether
+    /// there is more to do at once.
+    func drainOutbox(after position: Int64) -> Bool {
+        guard outbox.held < settings.eventBound else { return false }
+        do throws(StoreError) {
+            let page = try store.unpublished(after: position, limit: Self.page)
+            let told = Set(published)
+            for message in page where !told.contains(message.position) && !outbox.contains(message) {
+                outbox.enqueue(message, job: nil)
+            }
+            if let last = page.last {
+                if position == 0 { log.info("publishing what is left in the outbox") }
+                phase = .draining(after: last.position)
+            } else {
+                phase = .overdue
+            }
+            return true
+        } catch {
+            storeFailed(error, at: lastUptime)
+            return false
+        }
+    }
+
+    /// Brings a page of overdue rooms up to date, then opens the queues.
+    func advanceOverdue(at uptime: Int64) -> Bool {
+        guard outbox.held < settings.eventBound else { return false }
+        do throws(StoreError) {
+            let rooms = try store.overdue(at: now, after: nil, limit: Self.page)
+            guard !rooms.isEmpty else {
+                phase = .serving
+                for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
+                    consumer.openChannel(channel)
+                }
+                log.info("serving")
+                return false
+            }
+            log.info("bringing overdue rooms up to date", ["count": rooms.count])
+            try advance(rooms.map(\.room), at: uptime)
+            return true
+        } catch {
+            storeFailed(error, at: uptime)
+            return false
+        }
+    }
+
+    /// Brings rooms up to date; one whose rows make no sense is named and left out.
+    private func advance(_ rooms: [RoomID], at uptime: Int64) throws(StoreError) {
+        let tick = PendingTick(job: 0, rooms: rooms, reply: nil)
+        do throws(StoreError) {
+            finish(try decide(ticks: [tick], commands: []), commands: [], at: uptime)
+        } catch {
+            guard error.isBatchFault, rooms.count > 1 else { throw error }
+            for room in rooms { try advance([room], at: uptime) }
+        }
+    }
+
+    // MARK: Stop
+
+    func beginStop(at uptime: Int64) {
+        if case .stopping = phase { return }
+        guard phase != .stopped else { return }
+        log.info("stopping", ["inHand": jobs.count, "events": outbox.held])
+        phase = .stopping(until: uptime + settings.stopGrace)
+        // What is not decided goes back to the queue when the channel is closed.
+        dropUndecided(of: ConsumerChannel.commands)
+        dropUndecided(of: ConsumerChannel.ticks)
+    }
+
+    /// Waits for what is in hand, then closes the channels (never `basic.cancel`: after a cancel the successor would
+    /// overtake what is still unacknowledged) and signs off.
+    func continueStop(until end: Int64, at uptime: Int64) {
+        dropUndecided(of: ConsumerChannel.commands)
+        dropUndecided(of: ConsumerChannel.ticks)
+        let isDone = jobs.isEmpty && outbox.isQuiet
+        guard isDone || uptime >= end else { return }
+        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+        for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
+            consumer.closeChannel(channel)
+        }
+        do throws(StoreError) {
+            try store.markPublished(published)
+            published = []
+            try store.endRun(identity.id)
+        } catch {
+            log.warning("the store did not take the end of this run", ["error": error.description])
+        }
+        log.info("stopped", ["inHand": jobs.count, "events": outbox.held])
+        phase = .stopped
+    }
+
+    // MARK: The store's failures
+
+    /// Nothing was acknowledged that is not durable: what was in hand comes again once the store works.
+    func storeFailed(_ error: StoreError, at uptime: Int64) {
+        counters.storeFailures += 1
+        if !health.isFailing {
+            log.error(
+                "the store fails: nothing is consumed until it works again", ["error": error.description])
+        }
+        if error.needsAPerson { fatal = error }
+        health.fail(at: uptime)
+        if case .stopping = phase { return }
+        phase = .draining(after: 0)
+    }
+
+    /// Closes the channels once what was committed has been settled, and tries a real transaction from time to time.
+    func tryStore(at uptime: Int64) {
+        if let closeAt = health.closeChannelsAt, jobs.isEmpty || uptime >= closeAt {
+            for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
+                dropUndecided(of: channel)
+                consumer.closeChannel(channel)
+            }
+            health.closeChannelsAt = nil
+        }
+        if case .stopping(let end) = phase { continueStop(until: end, at: uptime) }
+        guard health.closeChannelsAt == nil, uptime >= health.nextTryAt else { return }
+        do throws(StoreError) {
+            try store.check()
+            health.recover()
+            log.info("the store works again")
+        } catch {
+            log.debug("the store still fails", ["error": error.description])
+            health.fail(at: uptime)
+        }
+    }
+
+    // MARK: Between batches
+
+    /// What became of events: jobs settled, positions to mark, refusals to tell.
+    func collectProgress() {
+        let progress = outbox.takeProgress()
+        jobs.settle(progress.settledJobs)
+        published.append(contentsOf: progress.finished)
+        for room in progress.refusedRooms {
+            log.warning(
+                "a queue bound to the events refuses a room's events: tried again for 60 s",
+                ["room": room.text])
+        }
+        for event in progress.passedOver {
+            counters.passedOver += 1
+            log.error(
+                "event passed over: a queue bound to the events kept refusing it",
+                ["room": event.draft.room.text, "sequence": event.draft.sequence, "type": event.draft.type])
+        }
+        if !progress.overdueRooms.isEmpty {
+            log.warning("no confirm in time: events are sent again", ["rooms": progress.overdueRooms.count])
+        }
+    }
+
+    func passTime(at uptime: Int64) {
+        lastUptime = uptime
+        if !links.isBlocked {
+            outbox.tick(at: uptime)
+            let dropped = replies.tick(at: uptime)
+            if !dropped.isEmpty {
+                counters.droppedReplies += Int64(dropped.count)
+                log.warning("reply dropped", ["reason": "no confirm in 60 s", "count": dropped.count])
+                jobs.settle(dropped)
+            }
+            jobs.settle(letters.tick(at: uptime))
+        }
+    }
+
+    /// Deletes published rows by themselves where no commit has come along to do it.
+    func markPublished(at uptime: Int64) {
+        guard !published.isEmpty else {
+            publishedAt = uptime
+            return
+        }
+        guard !health.isFailing, phase != .stopped, uptime - publishedAt >= 100 || published.count >= 1_000
+        else { return }
+        publishedAt = uptime
+        do throws(StoreError) {
+            try store.markPublished(published)
+            published = []
+        } catch {
+            storeFailed(error, at: uptime)
+        }
+    }
+
+    func prune(at uptime: Int64) {
+        guard phase == .serving, !health.isFailing, uptime >= pruneAt else { return }
+        do throws(StoreError) {
+            let retention = Retention(
+                now: now, idsFor: settings.idRetention, roomsFor: settings.roomRetention)
+            let count = try store.prune(retention, limit: Self.page)
+            pruneAt = uptime + (count.isUnfinished ? 200 : 30_000)
+        } catch {
+            storeFailed(error, at: uptime)
+        }
+    }
+}
+
+extension StoreError {
+    /// Going on would do harm, and waiting does not help.
+    var needsAPerson: Bool {
+        if case .conflict = self { return false }
+        return !isTransient && !isBatchFault
+    }
+}

@@ -1,0 +1,176 @@
+import AMQP
+import Contract
+import RoomCore
+import Service
+
+/// What the connections tell.
+extension Worker {
+    func handleConsumer(_ event: LinkEvent, at uptime: Int64) {
+        switch event {
+        case .channelOpened(let channel, _):
+            links.consuming.insert(channel)
+            log.info("consuming", ["queue": consumerName(channel)])
+        case .channelClosed(let channel, _, let error, _):
+            links.consuming.remove(channel)
+            dropUndecided(of: channel)
+            if let error {
+                log.warning("consumer closed", ["queue": consumerName(channel), "error": error.description])
+            } else {
+                log.info("consumer closed", ["queue": consumerName(channel)])
+            }
+        case .delivery(let channel, let delivery):
+            receive(delivery, on: channel, at: uptime)
+        default:
+            logConnection(event, "consumer")
+        }
+    }
+
+    func handlePublisher(_ event: LinkEvent, at uptime: Int64) {
+        switch event {
+        case .channelOpened(let channel, let generation):
+            let isLogBound = links.publisher[PublisherChannel.log] != nil
+            links.publisher[channel] = generation
+            log.info("publishing", ["channel": publisherName(channel)])
+            if channel == PublisherChannel.events, isLogBound {
+                // The exchange may have been deleted and made again: the log must be bound to the new one.
+                publisher.closeChannel(PublisherChannel.log)
+                publisher.openChannel(PublisherChannel.log)
+            }
+        case .channelClosed(let channel, _, let error, _):
+            links.publisher[channel] = nil
+            if let error {
+                log.warning(
+                    channel == PublisherChannel.log
+                        ? "the event log is not available: tried again, nothing else waits for it"
+                        : "publishing channel closed",
+                    ["channel": publisherName(channel), "error": error.description])
+            }
+            let isChannelError = error?.scope == .channel
+            switch channel {
+            case PublisherChannel.events: outbox.channelLost()
+            case PublisherChannel.replies:
+                drop(
+                    replies.channelLost(isError: isChannelError, at: uptime),
+                    why: "the reply closed its channel")
+            case PublisherChannel.letters: _ = letters.channelLost(isError: isChannelError, at: uptime)
+            default: break
+            }
+        case .confirmed(let channel, let ids):
+            switch channel {
+            case PublisherChannel.events: outbox.confirmed(ids)
+            case PublisherChannel.replies: jobs.settle(replies.confirmed(ids))
+            default: jobs.settle(letters.confirmed(ids))
+            }
+        case .refused(let channel, let ids):
+            switch channel {
+            case PublisherChannel.events: outbox.refused(ids, at: uptime)
+            case PublisherChannel.replies:
+                drop(replies.refused(ids, at: uptime), why: "the broker refused the reply")
+            default:
+                log.error(
+                    "dead letter refused by the broker: it is tried again until it is taken",
+                    ["exchange": settings.topology.dead.description])
+                _ = letters.refused(ids, at: uptime)
+            }
+        case .returned(let channel, let id, _, _):
+            guard channel == PublisherChannel.letters else {
+                if channel == PublisherChannel.replies { jobs.settle(replies.confirmed([id])) }
+                return
+            }
+            log.error(
+                "no queue takes dead letters: bind one to the exchange",
+                ["exchange": settings.topology.dead.description])
+            _ = letters.refused([id], at: uptime)
+        default:
+            logConnection(event, "publisher")
+        }
+    }
+
+    private func logConnection(_ event: LinkEvent, _ name: String) {
+        switch event {
+        case .connected(let version, _):
+            log.info("connected", ["connection": name, "broker": version])
+        case .disconnected(let error, let delay):
+            if links.lastError[name] != error {
+                log.warning(
+                    "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
+            }
+            links.lastError[name] = error
+            return
+        case .blocked(let reason):
+            links.isBlocked = true
+            log.warning(
+                "blocked by the broker: nothing is published for now", ["connection": name, "reason": reason])
+        case .unblocked:
+            links.isBlocked = false
+            log.info("unblocked", ["connection": name])
+        default: return
+        }
+        links.lastError[name] = nil
+    }
+
+    private func drop(_ dropped: [UInt64], why: String) {
+        guard !dropped.isEmpty else { return }
+        counters.droppedReplies += Int64(dropped.count)
+        log.warning("reply dropped", ["reason": why, "count": dropped.count])
+        jobs.settle(dropped)
+    }
+
+    /// What has been delivered on a closed channel will be delivered again, so nothing undecided may be decided.
+    func dropUndecided(of channel: Int) {
+        switch channel {
+        case ConsumerChannel.commands: intake.dropCommands()
+        case ConsumerChannel.ticks: intake.dropTicks().forEach { jobs.abandon($0) }
+        default: break
+        }
+    }
+
+    // MARK: Deliveries
+
+    private func receive(_ delivery: Delivery, on channel: Int, at uptime: Int64) {
+        switch channel {
+        case ConsumerChannel.commands: intake.add(command: delivery)
+        case ConsumerChannel.ticks: receiveTick(delivery)
+        default: receiveQuery(delivery, at: uptime)
+        }
+    }
+
+    private func receiveTick(_ delivery: Delivery) {
+        let job = jobs.begin(delivery.tag, on: ConsumerChannel.ticks)
+        // A redelivered tick is acknowledged unread: the scheduler fires again.
+        guard !delivery.redelivered, case .bytes(let body) = delivery.body, let tick = Tick.decode(body),
+            !tick.rooms.isEmpty
+        else { return jobs.finishIfSettled(job) }
+        intake.add(
+            tick: Intake.WaitingTick(
+                job: job, rooms: tick.rooms[...], reply: replyAddress(of: delivery.properties)))
+    }
+
+    /// Where an answer goes; nil where none is wanted, or where it must not go.
+    func replyAddress(of properties: Properties) -> ReplyAddress? {
+        guard let queue = properties.replyTo,
+            ReplyTarget.check(replyTo: queue, prefix: settings.topology.prefix) == .allowed
+        else { return nil }
+        return ReplyAddress(
+            exchange: settings.topology.repliesExchange, queue: queue, correlationID: properties.correlationID
+        )
+    }
+
+    func consumerName(_ channel: Int) -> String {
+        switch channel {
+        case ConsumerChannel.commands:
+            settings.topology.commandQueues.map(\.description).joined(separator: ",")
+        case ConsumerChannel.ticks: settings.topology.ticks.description
+        default: settings.topology.queries.description
+        }
+    }
+
+    private func publisherName(_ channel: Int) -> String {
+        switch channel {
+        case PublisherChannel.events: "events"
+        case PublisherChannel.replies: "replies"
+        case PublisherChannel.letters: "dead letters"
+        default: "event log"
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import AMQP
+import Contract
+import RoomCore
+import Service
+import Store
+
+/// Read-only questions, answered from the store by whichever worker takes them.
+extension Worker {
+    func receiveQuery(_ delivery: Delivery, at uptime: Int64) {
+        let job = jobs.begin(delivery.tag, on: ConsumerChannel.queries)
+        if let address = replyAddress(of: delivery.properties), case .bytes(let body) = delivery.body,
+            let answer = answer(QueryDecoder.decode(body), at: uptime)
+        {
+            reply(answer, to: address, job: 0, at: uptime)
+        }
+        jobs.finishIfSettled(job)
+    }
+
+    private func answer(_ query: Result<Query, QueryProblem>, at uptime: Int64) -> [UInt8]? {
+        let serverTime = now
+        do throws(StoreError) {
+            switch query {
+            case .failure(let problem):
+                return QueryReplyEncoder.malformed(problem, serverTime: serverTime)
+            case .success(.rooms(let after, let limit)):
+                let rooms = try store.liveRooms(after: after, limit: limit)
+                return QueryReplyEncoder.rooms(
+                    rooms.compactMap(LiveRoom.init), next: rooms.count == limit ? rooms.last?.id : nil,
+                    serverTime: serverTime)
+            case .success(.participants(let room, let after, let limit)):
+                let state = try store.load(BatchRequest(rooms: [room]))
+                guard let known = state.rooms[room]?.room, known.definition != nil else {
+                    return QueryReplyEncoder.unknownRoom(room, serverTime: serverTime)
+                }
+                let page = try store.participants(
+                    of: room, session: known.sessionNumber, after: after, limit: limit)
+                return QueryReplyEncoder.participants(
+                    page, next: page.count == limit ? page.last?.user : nil, serverTime: serverTime)
+            case .success(.state):
+                return currentState(serverTime: serverTime).encode()
+            }
+        } catch {
+            storeFailed(error, at: uptime)
+            return nil
+        }
+    }
+
+    /// What `overtime check` shows of this worker.
+    func currentState(serverTime: Instant) -> WorkerState {
+        var entries = [
+            WorkerState.Entry("worker", identity.id),
+            WorkerState.Entry("pid", "\(identity.pid)"),
+            WorkerState.Entry("host", identity.host),
+            WorkerState.Entry("startedAt", TimeText.text(identity.startedAt)),
+            WorkerState.Entry("phase", phase.name),
+            WorkerState.Entry("store", health.isFailing ? "failing" : "ok"),
+            WorkerState.Entry("blocked", links.isBlocked ? "yes" : "no"),
+            WorkerState.Entry("consuming", links.consuming.contains(ConsumerChannel.commands) ? "yes" : "no"),
+            WorkerState.Entry("applied", "\(counters.applied)"),
+            WorkerState.Entry("refused", "\(counters.refused)"),
+            WorkerState.Entry("repeated", "\(counters.repeated)"),
+            WorkerState.Entry("events", "\(counters.events)"),
+            WorkerState.Entry("deadLettered", "\(counters.deadLettered)"),
+            WorkerState.Entry("inHand", "\(jobs.count)"),
+        ]
+        if !health.isFailing, let statistics = try? store.statistics() {
+            entries += [
+                WorkerState.Entry("liveRooms", "\(statistics.liveRooms)"),
+                WorkerState.Entry("outbox", "\(statistics.outboxDepth)"),
+                WorkerState.Entry("schema", "\(statistics.schemaVersion)"),
+            ]
+        }
+        return WorkerState(entries: entries, serverTime: serverTime)
+    }
+}
+
+extension LiveRoom {
+    /// A room with a waiting or running session, as the query shows it; nil for any other.
+    init?(_ room: Room) {
+        guard let session = room.session, session.isLive else { return nil }
+        var run: Run?
+        if case .running(let running) = session.phase { run = running }
+        self.init(
+            room: room.id, session: session.number, state: run == nil ? .waiting : .running,
+            startedAt: run?.startedAt, endsAt: run?.endsAt, nextDueAt: room.dueAt,
+            connected: session.connected,
+            extensions: run?.extensions ?? 0, sequence: room.sequence)
+    }
+}
+
+extension Worker.Phase {
+    var name: String {
+        switch self {
+        case .draining: "draining the outbox"
+        case .overdue: "bringing overdue rooms up to date"
+        case .serving: "serving"
+        case .stopping: "stopping"
+        case .stopped: "stopped"
+        }
+    }
+}

@@ -1,0 +1,248 @@
+import AMQP
+import Contract
+import RoomCore
+import Service
+import Store
+
+/// Serving: one batch of ticks and commands from delivery to commit.
+extension Worker {
+    /// Does one batch. Returns whether more work waits.
+    func serve(at uptime: Int64) -> Bool {
+        guard !intake.isEmpty, outbox.held < settings.eventBound else { return false }
+        let ticks = intake.takeTicks(batchSize: settings.batchSize)
+        let room = settings.batchSize - ticks.reduce(0) { $0 + $1.tick.rooms.count }
+        let commands = takeCommands(atMost: room, at: uptime)
+        if !health.isFailing { process(ticks: ticks, commands: commands, at: uptime) }
+        return !intake.isEmpty && outbox.held < settings.eventBound && !health.isFailing
+    }
+
+    /// Takes commands from the front and decodes them; what is none becomes a dead letter. Behind a crash a
+    /// redelivered command is taken alone, with its attempt marked.
+    private func takeCommands(atMost count: Int, at uptime: Int64) -> [PendingCommand] {
+        var pending: [PendingCommand] = []
+        var taken = 0
+        while taken < count, let next = intake.firstCommand {
+            let isMarked = guardian.mustMark(next)
+            if isMarked, !pending.isEmpty { break }
+            guard let delivery = intake.takeCommand() else { break }
+            taken += 1
+            guard isMarked else {
+                if let command = decode(delivery, attempt: nil, at: uptime) { pending.append(command) }
+                continue
+            }
+            guard let attempt = mark(delivery, at: uptime) else { break }
+            if let command = decode(delivery, attempt: attempt, at: uptime) { pending.append(command) }
+            break
+        }
+        return pending
+    }
+
+    /// Marks the attempt durably, or gives the message up; nil where there is nothing to decide now.
+    private func mark(_ delivery: Delivery, at uptime: Int64) -> AttemptKey? {
+        let key = CrashGuard.key(of: delivery)
+        do throws(StoreError) {
+            let crashes = try store.markAttempts([key], run: identity.id)[key] ?? 0
+            guard crashes >= settings.attempts else { return key }
+            let detail = "the worker crashed \(crashes) times while this message was being decided"
+            deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
+            // Its marks go with the next commit of nothing else.
+            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+        } catch {
+            storeFailed(error, at: uptime)
+        }
+        return nil
+    }
+
+    private func decode(_ delivery: Delivery, attempt: AttemptKey?, at uptime: Int64) -> PendingCommand? {
+        let properties = delivery.properties
+        guard case .bytes(let body) = delivery.body else {
+            rejectOversized(delivery, at: uptime)
+            return nil
+        }
+        let prefix = settings.topology.prefix
+        guard ReplyTarget.check(replyTo: properties.replyTo, prefix: prefix) != .forbidden else {
+            let refusal = ReplyTarget.refusal(prefix: prefix)
+            deadLetter(delivery, reason: refusal.reasonWord, detail: refusal.detail, at: uptime)
+            return nil
+        }
+        switch CommandDecoder.decode(body: body, properties: properties) {
+        case .failure(let invalid):
+            deadLetter(
+                delivery, reason: invalid.reasonWord, detail: invalid.detail,
+                answer: ReplyEncoder.encode(invalid: invalid, serverTime: now), at: uptime)
+            return nil
+        case .success(let command):
+            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands)
+            return PendingCommand(
+                job: job, command: command, actor: actor(of: command, properties), delivery: delivery,
+                reply: replyAddress(of: properties), attempt: attempt)
+        }
+    }
+
+    /// A command without a user is an operator's, where the broker vouches for one.
+    private func actor(of command: Command, _ properties: Properties) -> Actor {
+        if let user = command.user { return .user(user) }
+        guard let name = properties.userID?.string, settings.operators.contains(name) else { return .nobody }
+        return .operator(name)
+    }
+
+    // MARK: Deciding and committing
+
+    private func process(
+        ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64
+    ) {
+        guard !ticks.isEmpty || !commands.isEmpty else { return }
+        do throws(StoreError) {
+            let decision = try decide(ticks: ticks.map(\.tick), commands: commands)
+            finish(decision, commands: commands, at: uptime)
+            for tick in ticks where tick.isLast { jobs.finishIfSettled(tick.tick.job) }
+        } catch {
+            guard error.isBatchFault else {
+                for command in commands { jobs.abandon(command.job) }
+                for tick in ticks { jobs.abandon(tick.tick.job) }
+                return storeFailed(error, at: uptime)
+            }
+            isolate(error, ticks: ticks, commands: commands, at: uptime)
+        }
+    }
+
+    /// The store is healthy and refuses the batch: one at a time, and what fails alone is given up.
+    private func isolate(
+        _ error: StoreError, ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand],
+        at uptime: Int64
+    ) {
+        let count = ticks.reduce(commands.count) { $0 + $1.tick.rooms.count }
+        guard count == 1 else {
+            log.warning(
+                "batch refused by the store: tried one by one", ["error": error.description, "count": count])
+            for (tick, isLast) in ticks {
+                for (index, room) in tick.rooms.enumerated() where !health.isFailing {
+                    let single = PendingTick(job: tick.job, rooms: [room], reply: tick.reply)
+                    process(
+                        ticks: [(single, isLast && index == tick.rooms.count - 1)], commands: [], at: uptime)
+                }
+            }
+            for command in commands {
+                if health.isFailing {
+                    jobs.abandon(command.job)
+                } else {
+                    process(ticks: [], commands: [command], at: uptime)
+                }
+            }
+            return
+        }
+        for (tick, isLast) in ticks {
+            log.error(
+                "room refused by the store", ["room": tick.rooms.first?.text, "error": error.description])
+            if isLast { jobs.finishIfSettled(tick.job) }
+        }
+        for command in commands {
+            jobs.abandon(command.job)
+            deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
+        }
+    }
+
+    /// Loads, decides and commits; once more where a room was changed by somebody else meanwhile.
+    func decide(ticks: [PendingTick], commands: [PendingCommand]) throws(StoreError) -> Committed {
+        var conflicts = 0
+        while true {
+            let state = try store.load(BatchDecision.request(ticks: ticks, commands: commands))
+            var decision = BatchDecision(state: state, settings: settings.rooms, source: settings.source)
+            for tick in ticks { decision.decide(tick, now: now) }
+            for command in commands { decision.decide(command, now: now) }
+            decision.finish(published: published)
+            do throws(StoreError) {
+                let positions = try store.commit(decision.commit)
+                published = []
+                return Committed(decision: decision, positions: positions)
+            } catch .conflict(let rooms) {
+                conflicts += 1
+                log.warning("room changed by another worker: decided again", ["room": rooms.first?.text])
+                guard conflicts < 3 else { throw .conflict(rooms) }
+            }
+        }
+    }
+
+    struct Committed {
+        let decision: BatchDecision
+        let positions: [Int64]
+    }
+
+    /// It is durable: now it may be told.
+    func finish(_ committed: Committed, commands: [PendingCommand], at uptime: Int64) {
+        let decision = committed.decision
+        for ((draft, job), position) in zip(
+            zip(decision.commit.outbox, decision.eventJobs), committed.positions)
+        {
+            if let job { jobs.owe(1, to: job) }
+            outbox.enqueue(OutboxMessage(position: position, draft: draft), job: job)
+        }
+        for answer in decision.answers {
+            jobs.owe(1, to: answer.job)
+            reply(answer.body, to: answer.reply, job: answer.job, at: uptime)
+        }
+        for (address, answer) in decision.tickAnswers {
+            reply(answer.encode(), to: address, job: 0, at: uptime)
+        }
+        for command in commands { jobs.finishIfSettled(command.job) }
+        counters.add(decision.notes, events: decision.commit.outbox.count)
+        decision.logEvents(to: log)
+    }
+
+    func reply(_ body: [UInt8], to address: ReplyAddress, job: UInt64, at uptime: Int64) {
+        replies.enqueue(
+            ReplyPublisher.Message(
+                exchange: address.exchange, routingKey: address.queue, properties: address.properties,
+                body: body,
+                mandatory: false, job: job), at: uptime)
+    }
+
+    // MARK: Dead letters
+
+    /// Gives a message up, with the reason; acknowledged once the dead letter is confirmed.
+    func deadLetter(
+        _ delivery: Delivery, reason: String, detail: String, answer: [UInt8]? = nil, at uptime: Int64
+    ) {
+        guard case .bytes(let body) = delivery.body else { return rejectOversized(delivery, at: uptime) }
+        let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands)
+        jobs.owe(1, to: job)
+        letters.enqueue(
+            ReplyPublisher.Message(
+                exchange: settings.topology.dead, routingKey: delivery.routingKey,
+                properties: DeadLetter.properties(
+                    original: delivery.properties, reason: reason, detail: detail),
+                body: body, mandatory: true, job: job), at: uptime)
+        if let answer, let address = replyAddress(of: delivery.properties) {
+            jobs.owe(1, to: job)
+            reply(answer, to: address, job: job, at: uptime)
+        }
+        counters.deadLettered += 1
+        log.warning(
+            "dead-lettered",
+            ["reason": reason, "detail": detail, "messageId": delivery.properties.messageID?.description])
+    }
+
+    /// A body too large to be held: the broker itself moves it to the dead letters, whole.
+    private func rejectOversized(_ delivery: Delivery, at uptime: Int64) {
+        guard case .discarded(let size) = delivery.body else { return }
+        let invalid = InvalidCommand(.tooLarge, "the body has \(size) bytes; a command has at most 65536")
+        if let address = replyAddress(of: delivery.properties) {
+            reply(ReplyEncoder.encode(invalid: invalid, serverTime: now), to: address, job: 0, at: uptime)
+        }
+        consumer.reject(delivery.tag, requeue: false, on: ConsumerChannel.commands)
+        counters.deadLettered += 1
+        log.warning(
+            "dead-lettered by the broker", ["reason": invalid.reasonWord, "bytes": Int64(clamping: size)])
+    }
+}
+
+extension Counters {
+    mutating func add(_ notes: BatchDecision.Notes, events: Int) {
+        applied += Int64(notes.applied)
+        refused += Int64(notes.refused)
+        repeated += Int64(notes.repeated)
+        announced += Int64(notes.announced)
+        self.events += Int64(events)
+        batches += 1
+    }
+}

@@ -1,0 +1,177 @@
+package import AMQP
+import Contract
+import RoomCore
+package import Service
+package import Store
+
+/// The worker: the only process that changes rooms, numbers their events and publishes them.
+///
+/// One thread drives it: `handle` takes what has arrived, `run` does one batch of work. It does no waiting and reads no
+/// clock but the one it was given, so a simulation can drive it as well as a thread.
+///
+///     draining ──► overdue ──► serving ──► stopping ──► stopped
+///        ▲  outbox    overdue     │ commands,
+///        │  first     rooms       │ ticks
+///        └────────────────────────┘ after the store has failed and works again
+///
+/// What is promised and where it is kept:
+///
+/// | promise | kept by |
+/// | --- | --- |
+/// | nothing is told that is not durable | `commit` comes before everything that is sent |
+/// | acknowledged last | `Jobs` |
+/// | events in order, again until confirmed | `OutboxPublisher` |
+/// | replies and dead letters again until confirmed | `ReplyPublisher` |
+/// | a backlog of commands delays no window | `Intake` |
+/// | a message that kills the worker is isolated | `CrashGuard` |
+package final class Worker {
+    package enum Input: Sendable {
+        case consumer(LinkEvent)
+        case publisher(LinkEvent)
+        /// Finish what is in hand and stop.
+        case stop
+    }
+
+    enum Phase: Equatable {
+        /// Takes over the outbox, from a position on.
+        case draining(after: Int64)
+        /// Brings overdue rooms up to date, page by page.
+        case overdue
+        case serving
+        /// Finishes what is in hand, until a point of the monotonic clock.
+        case stopping(until: Int64)
+        case stopped
+    }
+
+    let store: any RoomStore
+    let consumer: any LinkControl
+    let publisher: any LinkControl
+    let clock: any WallClock
+    let log: Log
+    let settings: WorkerSettings
+    let identity: RunRow
+
+    var phase = Phase.draining(after: 0)
+    var intake = Intake()
+    var jobs = Jobs()
+    var outbox: OutboxPublisher
+    var replies = ReplyPublisher(.droppedWhenRefused)
+    var letters = ReplyPublisher(.untilTaken)
+    var guardian: CrashGuard
+    var health = StoreHealth()
+    var links = LinkStates()
+    /// Positions that are done with and still stand in the outbox; deleted with the next commit.
+    var published: [Int64] = []
+    var publishedAt: Int64 = 0
+    var pruneAt: Int64 = 0
+    /// The monotonic clock when `run` was last called.
+    var lastUptime: Int64 = 0
+    package internal(set) var counters = Counters()
+    /// Set once: the worker's database has a newer or another state that only a restart can read.
+    package internal(set) var fatal: StoreError?
+
+    package init(
+        store: any RoomStore, consumer: any LinkControl, publisher: any LinkControl, clock: any WallClock,
+        log: Log,
+        settings: WorkerSettings, identity: RunRow, crashedRuns: [String],
+        outboxLimits: OutboxPublisher.Limits = OutboxPublisher.Limits()
+    ) {
+        self.store = store
+        self.consumer = consumer
+        self.publisher = publisher
+        self.clock = clock
+        self.log = log
+        self.settings = settings
+        self.identity = identity
+        outbox = OutboxPublisher(limits: outboxLimits)
+        guardian = CrashGuard(crashedRuns: crashedRuns, attempts: settings.attempts)
+    }
+
+    package var isStopped: Bool { phase == .stopped }
+
+    /// The clock, as rules take it.
+    var now: Instant { Instant(milliseconds: clock.nowMilliseconds()) }
+
+    // MARK: Driving
+
+    /// Takes what has arrived. Quick: the work is done by `run`.
+    package func handle(_ inputs: [Input], at uptime: Int64) {
+        for input in inputs {
+            switch input {
+            case .consumer(let event): handleConsumer(event, at: uptime)
+            case .publisher(let event): handlePublisher(event, at: uptime)
+            case .stop: beginStop(at: uptime)
+            }
+        }
+    }
+
+    /// Does one batch of whatever there is to do. Returns after how many milliseconds it wants to run again, if nothing
+    /// arrives before; 0 where more work is at hand.
+    package func run(at uptime: Int64) -> Int64 {
+        passTime(at: uptime)
+        collectProgress()
+        var hasMore = false
+        if health.isFailing {
+            tryStore(at: uptime)
+        } else {
+            switch phase {
+            case .draining(let position): hasMore = drainOutbox(after: position)
+            case .overdue: hasMore = advanceOverdue(at: uptime)
+            case .serving: hasMore = serve(at: uptime)
+            case .stopping(let end): continueStop(until: end, at: uptime)
+            case .stopped: return 1_000
+            }
+        }
+        collectProgress()
+        send(at: uptime)
+        markPublished(at: uptime)
+        prune(at: uptime)
+        if hasMore { return 0 }
+        if case .stopping = phase { return 20 }
+        return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
+            || health.isFailing
+            ? 100 : 1_000
+    }
+
+    /// Publishes what is ready and acknowledges what is settled.
+    func send(at uptime: Int64) {
+        if let generation = links.publisher[PublisherChannel.events] {
+            let publications = outbox.next(at: uptime).map { sending in
+                Publication(
+                    id: sending.id, exchange: settings.topology.eventsExchange,
+                    routingKey: ShortString(sending.event.draft.type) ?? .empty, mandatory: false,
+                    properties: sending.event.draft.properties, body: sending.event.draft.body)
+            }
+            if !publications.isEmpty {
+                publisher.publish(publications, on: PublisherChannel.events, generation: generation)
+            }
+        }
+        if let generation = links.publisher[PublisherChannel.replies] {
+            let publications = replies.next(at: uptime)
+            if !publications.isEmpty {
+                publisher.publish(publications, on: PublisherChannel.replies, generation: generation)
+            }
+        }
+        if let generation = links.publisher[PublisherChannel.letters] {
+            let publications = letters.next(at: uptime)
+            if !publications.isEmpty {
+                publisher.publish(publications, on: PublisherChannel.letters, generation: generation)
+            }
+        }
+        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+    }
+}
+
+/// What the worker has done, for its state and the metrics.
+package struct Counters: Sendable {
+    package var applied: Int64 = 0
+    package var refused: Int64 = 0
+    package var repeated: Int64 = 0
+    package var events: Int64 = 0
+    package var announced: Int64 = 0
+    package var deadLettered: Int64 = 0
+    package var batches: Int64 = 0
+    package var passedOver: Int64 = 0
+    package var droppedReplies: Int64 = 0
+    package var storeFailures: Int64 = 0
+}

@@ -1,0 +1,40 @@
+import AMQP
+import Contract
+
+/// What the worker's channels declare and consume each time they open.
+struct WorkerPlans: Sendable {
+    let consumer: [ChannelPlan]
+    let publisher: [ChannelPlan]
+    let startGate: StartGate
+
+    init(settings: WorkerSettings, mode: DeclareMode) {
+        let topology = settings.topology
+        consumer = [
+            ChannelPlan(
+                declare: topology.declarations(mode, parts: [.dead, .commands]), prefetch: settings.prefetch,
+                consumers: topology.commandQueues.map { ConsumerPlan(queue: $0, tag: $0) }, startsOpen: false),
+            ChannelPlan(
+                declare: topology.declarations(mode, parts: [.ticks]), prefetch: 64,
+                consumers: [ConsumerPlan(queue: topology.ticks, tag: "ticks")], startsOpen: false),
+            ChannelPlan(
+                declare: topology.declarations(mode, parts: [.queries]), prefetch: 64,
+                consumers: [ConsumerPlan(queue: topology.queries, tag: "queries")]),
+        ]
+        let log = topology.logDeclarations(mode)
+        publisher =
+            [
+                ChannelPlan(declare: topology.declarations(mode, parts: [.events]), confirms: true),
+                ChannelPlan(declare: topology.declarations(mode, parts: [.replies]), confirms: true),
+                ChannelPlan(declare: topology.declarations(mode, parts: [.dead]), confirms: true),
+            ] + (log.isEmpty ? [] : [ChannelPlan(declare: log)])
+        let logPart = StartGate.Part(link: "publisher", channel: PublisherChannel.log)
+        startGate = StartGate(
+            expecting: Set(
+                (0..<3).flatMap {
+                    [
+                        StartGate.Part(link: "consumer", channel: $0),
+                        StartGate.Part(link: "publisher", channel: $0),
+                    ]
+                }), optional: [logPart])
+    }
+}

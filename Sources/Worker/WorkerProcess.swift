@@ -1,0 +1,151 @@
+package import AMQP
+import Contract
+import Glibc
+import RoomCore
+package import Service
+import Store
+
+/// The worker as a process: two connections, one thread of work, one store.
+package struct WorkerProcess: Sendable {
+    package let settings: WorkerSettings
+    package let storePath: String
+    package let connection: @Sendable (_ name: String) -> LinkConfiguration
+    /// False where shared objects are only checked for existence.
+    package let declares: Bool
+    package let log: Log
+    package let version: String
+
+    package init(
+        settings: WorkerSettings, storePath: String,
+        connection: @escaping @Sendable (String) -> LinkConfiguration,
+        declares: Bool, log: Log, version: String
+    ) {
+        self.settings = settings
+        self.storePath = storePath
+        self.connection = connection
+        self.declares = declares
+        self.log = log
+        self.version = version
+    }
+
+    /// Tries before the first start that are given to what is wrong for good, and the milliseconds between them.
+    private static let tries = 5
+    private static let tryInterval: Int64 = 5_000
+
+    /// Runs until a stop signal, or until something is wrong for good.
+    package func run() -> ProcessExit {
+        let mailbox = Mailbox<Worker.Input>()
+        do {
+            try Signals.listen { stop in
+                if stop == .now { ProcessExit.ok.endNow() }
+                mailbox.put(.stop)
+            }
+        } catch {
+            log.error("cannot listen for signals", ["error": error.reason])
+            return .configuration
+        }
+        let identity = RunRow(
+            id: RandomToken.make(), pid: getpid(), host: HostName.current,
+            startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()))
+        log.info(
+            "starting",
+            ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
+        guard let store = openStore(mailbox, startedAt: identity.startedAt) else {
+            return mailbox.isClosed ? .ok : .configuration
+        }
+        defer { store.close() }
+        do throws(StoreError) {
+            let crashed = try store.beginRun(identity)
+            if !crashed.isEmpty {
+                log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
+            }
+            return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
+        } catch {
+            log.error("the store cannot be used", ["error": error.description])
+            return .configuration
+        }
+    }
+
+    /// Opens the store: waits for what can heal by itself, gives five tries to what cannot. Nil to end the process; the
+    /// mailbox is closed then if it was asked to.
+    private func openStore(_ mailbox: Mailbox<Worker.Input>, startedAt: Instant) -> SQLiteStore? {
+        var failures = 0
+        var said: StoreError?
+        while true {
+            do throws(StoreError) {
+                return try SQLiteStore(path: storePath, startedAt: startedAt) { [log] defect in
+                    log.error("a room cannot be read", ["error": defect.description])
+                }
+            } catch {
+                if !error.isTransient { failures += 1 }
+                let givesUp = failures >= Self.tries
+                if said != error || givesUp {
+                    log.error(
+                        givesUp
+                            ? "giving up: the store cannot be opened"
+                            : "the store cannot be opened: trying again",
+                        ["error": error.description])
+                }
+                said = error
+                if givesUp { return nil }
+            }
+            let inputs = mailbox.take(timeoutMilliseconds: Self.tryInterval)
+            if inputs.contains(where: { if case .stop = $0 { true } else { false } }) {
+                mailbox.close()
+                return nil
+            }
+        }
+    }
+
+    private func serve(
+        _ store: SQLiteStore, identity: RunRow, crashed: [String], mailbox: Mailbox<Worker.Input>
+    ) -> ProcessExit {
+        let plans = WorkerPlans(settings: settings, mode: declares ? .active : .passive)
+        let consumer = Link(
+            configuration: connection("overtime worker (consumer)"), channels: { plans.consumer },
+            observer: { events in mailbox.put(events.lazy.map(Worker.Input.consumer)) })
+        let publisher = Link(
+            configuration: connection("overtime worker (publisher)"), channels: { plans.publisher },
+            observer: { events in mailbox.put(events.lazy.map(Worker.Input.publisher)) })
+        let worker = Worker(
+            store: store, consumer: consumer, publisher: publisher, clock: SystemClock(), log: log,
+            settings: settings,
+            identity: identity, crashedRuns: crashed)
+        var gate = plans.startGate
+        consumer.start()
+        publisher.start()
+        defer {
+            consumer.stop()
+            publisher.stop()
+        }
+        var wait: Int64 = 0
+        var inputs: [Worker.Input] = []
+        while !worker.isStopped {
+            mailbox.take(into: &inputs, timeoutMilliseconds: wait)
+            if !gate.hasStarted, let error = note(inputs, in: &gate) {
+                log.error(
+                    "giving up: the broker refuses what this worker needs", ["error": error.description])
+                return .configuration
+            }
+            let uptime = MonotonicClock.milliseconds()
+            worker.handle(inputs, at: uptime)
+            wait = worker.run(at: uptime)
+            if let error = worker.fatal {
+                log.error("giving up: the store needs a person", ["error": error.description])
+                return .configuration
+            }
+        }
+        return .ok
+    }
+
+    private func note(_ inputs: [Worker.Input], in gate: inout StartGate) -> AMQPError? {
+        for input in inputs {
+            switch input {
+            case .consumer(let event): if let error = gate.note(event, of: "consumer") { return error }
+            case .publisher(let event): if let error = gate.note(event, of: "publisher") { return error }
+            case .stop: break
+            }
+        }
+        return nil
+    }
+}

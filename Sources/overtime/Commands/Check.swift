@@ -1,0 +1,97 @@
+import AMQP
+import Contract
+import OvertimeClient
+import RoomCore
+import Service
+
+extension ProgramCommand {
+    static let check = ProgramCommand(
+        name: "check", summary: "say whether broker, rights, topology, store, worker and clock are in order",
+        usage: "[OPTIONS]",
+        details: """
+            Looks at everything Overtime needs and says line by line what is in order and what is not, with the remedy. Changes
+            nothing. Exits with 0 where all is well, with 1 where something is not.
+            """,
+        options: [.timeout]
+    ) { options throws(UsageError) in
+        try refuseArguments(options)
+        let deadline = MonotonicClock.milliseconds() + (try timeout(options))
+        let composition = Composition.load(options)
+        var checklist = Checklist()
+        checklist.good("configuration", "read, nothing is wrong")
+        switch TopologyCheck.run(composition, until: deadline) {
+        case .failure(let failure):
+            checklist.bad("broker", failure.description)
+        case .success(let found):
+            checklist.good("broker", "\(composition.endpoint), RabbitMQ \(found.version)")
+            checklist.add(found)
+            checkWorker(composition, &checklist, until: deadline)
+        }
+        return checklist.isGood ? .ok : .refused
+    }
+
+    private static func checkWorker(
+        _ composition: Composition, _ checklist: inout Checklist, until deadline: Int64
+    ) {
+        let requester = Requester(
+            connection: composition.link("overtime check"), topology: composition.topology, component: "check"
+        )
+        defer { requester.close() }
+        let clock = SystemClock()
+        let sent = clock.nowMilliseconds()
+        switch requester.query(.state, topology: composition.topology, until: deadline) {
+        case .failure(let failure):
+            if case .broker(let error) = failure {
+                checklist.bad("rights", "own queues and the exchange of queries: \(error)")
+            } else {
+                checklist.bad("worker", failure.description)
+            }
+        case .success(let body):
+            let received = clock.nowMilliseconds()
+            checklist.good("rights", "may declare queues of its own and publish queries")
+            guard let state = WorkerState.decode(body) else {
+                return checklist.bad("worker", "its answer cannot be read: is it of another version?")
+            }
+            let phase = state["phase"] ?? "?"
+            let who = "pid \(state["pid"] ?? "?") on \(state["host"] ?? "?"), \(phase)"
+            let blocked = state["blocked"] == "yes" ? ", blocked by the broker" : ""
+            checklist.add("worker", who + blocked, isGood: phase == "serving" && blocked.isEmpty)
+            let rooms = state["liveRooms"].map {
+                "\($0) live sessions, \(state["outbox"] ?? "?") events unpublished"
+            }
+            checklist.add(
+                "store", state["store"] == "ok" ? rooms ?? "ok" : "failing: see the worker's log",
+                isGood: state["store"] == "ok")
+            let server = state.serverTime.milliseconds
+            let isClose = server >= sent - 1_000 && server <= received + 1_000
+            checklist.add(
+                "clock",
+                isClose
+                    ? "within a second of the worker's"
+                    : "the worker's clock is \(server - received) ms off this one: keep both with NTP",
+                isGood: isClose)
+        }
+    }
+}
+
+/// The lines of a check.
+struct Checklist {
+    private(set) var isGood = true
+
+    mutating func add(_ name: String, _ text: String, isGood good: Bool) {
+        let mark = good ? Output.colour("ok  ", .green) : Output.colour("FAIL", .red)
+        Output.line("\(mark)  \(EventText.pad(name, 14)) \(text)")
+        if !good { isGood = false }
+    }
+
+    mutating func good(_ name: String, _ text: String) { add(name, text, isGood: true) }
+    mutating func bad(_ name: String, _ text: String) { add(name, text, isGood: false) }
+
+    mutating func add(_ found: TopologyCheck.Found) {
+        if found.missing.isEmpty { good("topology", "\(found.present) objects are there") }
+        for (name, error) in found.missing { bad("topology", "\(name): \(error)") }
+        for name in found.leftovers {
+            bad("topology", "\(name) is left over from another number of shards: empty and delete it")
+        }
+    }
+}

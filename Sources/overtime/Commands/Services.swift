@@ -1,0 +1,56 @@
+import Scheduler
+import Service
+import Worker
+
+extension ProgramCommand {
+    static let worker = ProgramCommand(
+        name: "worker", summary: "consume commands, keep the rooms, publish the events", usage: "[OPTIONS]",
+        details: """
+            Decides the commands of all rooms, keeps them durably in its store and publishes their events. One worker owns a
+            store. It reconnects by itself; SIGTERM finishes what is in hand and ends with 0, a second one ends at once.
+            """,
+        options: []
+    ) { options throws(UsageError) in
+        try refuseArguments(options)
+        Signals.block()
+        let composition = Composition.load(options)
+        guard case .sqlite(let path) = composition.configuration.store else { return .configuration }
+        return WorkerProcess(
+            settings: composition.workerSettings, storePath: path, connection: { composition.link($0) },
+            declares: composition.configuration.amqp.declare, log: composition.log("worker"),
+            version: Version.current
+        ).run()
+    }
+
+    static let scheduler = ProgramCommand(
+        name: "scheduler", summary: "fire window notifications and ends at their instant", usage: "[OPTIONS]",
+        details: """
+            Fires the windows and the end of every session on time, by telling the worker to look. Keeps no state of its own:
+            any number may run, and while none does only the notices wait.
+            """,
+        options: []
+    ) { options throws(UsageError) in
+        try refuseArguments(options)
+        Signals.block()
+        let composition = Composition.load(options)
+        return SchedulerProcess(
+            topology: composition.topology, connection: { composition.link($0) },
+            declares: composition.configuration.amqp.declare, log: composition.log("scheduler"),
+            version: Version.current
+        ).run()
+    }
+
+    static func refuseArguments(_ options: Options) throws(UsageError) {
+        guard let first = options.arguments.first else { return }
+        throw UsageError("unexpected argument \(first)")
+    }
+
+    /// `--timeout` in milliseconds; a bare number means seconds.
+    static func timeout(_ options: Options) throws(UsageError) -> Int64 {
+        guard let text = options["timeout"] else { return 10_000 }
+        guard let milliseconds = DurationText.parse(text, bare: .seconds), milliseconds > 0 else {
+            throw UsageError("--timeout \(text) is no duration: 10, 10s or 1m30s would be right")
+        }
+        return milliseconds
+    }
+}

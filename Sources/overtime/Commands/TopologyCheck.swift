@@ -1,0 +1,89 @@
+import AMQP
+import Contract
+import OvertimeClient
+import Service
+
+/// Whether the shared objects exist: one passive declaration a channel, which needs no right and changes nothing.
+enum TopologyCheck {
+    struct Found {
+        var version = ""
+        var present = 0
+        var missing: [(name: String, error: String)] = []
+        var leftovers: [String] = []
+    }
+
+    private struct Probe {
+        let name: String
+        let step: DeclarationStep
+        /// An object that should not be there.
+        let isLeftover: Bool
+    }
+
+    static func run(_ composition: Composition, until deadline: Int64) -> Result<Found, RequestFailure> {
+        let probes = probes(composition.topology)
+        let mailbox = Mailbox<LinkEvent>()
+        let link = Link(
+            configuration: composition.link("overtime check"),
+            channels: { probes.map { ChannelPlan(declare: [$0.step]) } }, observer: { mailbox.put($0) })
+        link.start()
+        defer { link.stop() }
+        var found = Found()
+        var waiting = Set(probes.indices)
+        var lastError: AMQPError?
+        while !waiting.isEmpty {
+            let left = deadline - MonotonicClock.milliseconds()
+            guard left > 0 else { return .failure(.unreachable(lastError)) }
+            for event in mailbox.take(timeoutMilliseconds: left) {
+                switch event {
+                case .connected(let version, _): found.version = version
+                case .channelOpened(let index, _):
+                    guard waiting.remove(index) != nil else { continue }
+                    if probes[index].isLeftover {
+                        found.leftovers.append(probes[index].name)
+                    } else {
+                        found.present += 1
+                    }
+                case .channelClosed(let index, _, .some(let error), _):
+                    guard error.scope == .channel, waiting.remove(index) != nil, !probes[index].isLeftover
+                    else { continue }
+                    let remedy =
+                        error.kind == .notFound
+                        ? "missing: a worker declares it at its start" : error.description
+                    found.missing.append((probes[index].name, remedy))
+                case .disconnected(let error, _):
+                    lastError = error
+                    if error.isConfiguration { return .failure(.broker(error)) }
+                default: break
+                }
+            }
+        }
+        return .success(found)
+    }
+
+    private static func probes(_ topology: Topology) -> [Probe] {
+        let expected = (topology.declarations(.passive) + topology.logDeclarations(.passive)).compactMap {
+            step in
+            name(step.declaration).map { Probe(name: $0, step: step, isLeftover: false) }
+        }
+        let names = Set(expected.map(\.name))
+        let others = ["\(topology.prefix).commands"] + (0..<64).map { "\(topology.prefix).commands.\($0)" }
+        return expected
+            + others.filter { !names.contains("queue \($0)") }.compactMap { other in
+                ShortString(other).map { name in
+                    let queue = Declaration.queue(
+                        name: name, durable: true, exclusive: false, autoDelete: false, arguments: [:])
+                    return Probe(
+                        name: "queue \(other)", step: DeclarationStep(queue, mode: .passive), isLeftover: true
+                    )
+                }
+            }
+    }
+
+    private static func name(_ declaration: Declaration) -> String? {
+        switch declaration {
+        case .exchange(let name, _, _, _, _, _): "exchange \(name)"
+        case .queue(let name, _, _, _, _): "queue \(name)"
+        case .bindQueue, .bindExchange: nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Testing
+
+@testable import AMQP
+
+@Suite struct AcknowledgementWindowTests {
+    private func window(_ tags: ClosedRange<UInt64>) throws -> AcknowledgementWindow {
+        var window = AcknowledgementWindow()
+        for tag in tags { try window.delivered(tag) }
+        return window
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var acknowledged: [[UInt64]]
+        var last: [ChannelMethod]
+    }
+
+    static let cases: [Case] = [
+        Case(
+            testDescription: "a prefix is one frame", acknowledged: [[1, 2, 3]],
+            last: [.acknowledge(tag: 3, multiple: true)]),
+        Case(
+            testDescription: "in any order", acknowledged: [[3, 1, 2]],
+            last: [.acknowledge(tag: 3, multiple: true)]),
+        Case(
+            testDescription: "a single one", acknowledged: [[1]],
+            last: [.acknowledge(tag: 1, multiple: false)]),
+        Case(
+            testDescription: "beyond an open one each alone", acknowledged: [[2, 3]],
+            last: [.acknowledge(tag: 2, multiple: false), .acknowledge(tag: 3, multiple: false)]),
+        Case(
+            testDescription: "a prefix and some beyond", acknowledged: [[1, 2, 4]],
+            last: [.acknowledge(tag: 2, multiple: true), .acknowledge(tag: 4, multiple: false)]),
+        Case(
+            testDescription: "over what was settled before", acknowledged: [[2], [1, 3]],
+            last: [.acknowledge(tag: 3, multiple: true)]),
+        Case(testDescription: "unknown numbers are not sent", acknowledged: [[0, 9, .max]], last: []),
+        Case(testDescription: "settled numbers are not sent", acknowledged: [[1], [1]], last: []),
+        Case(
+            testDescription: "twice in one go", acknowledged: [[1, 1]],
+            last: [.acknowledge(tag: 1, multiple: false)]),
+    ]
+
+    @Test("only what settles nothing else goes in one frame", arguments: cases)
+    func acknowledge(_ one: Case) throws {
+        var window = try window(1...5)
+        var last: [ChannelMethod] = []
+        for tags in one.acknowledged { last = window.acknowledge(tags) }
+        #expect(last == one.last)
+    }
+
+    @Test("a rejected delivery is settled, and once")
+    func reject() throws {
+        var window = try window(1...3)
+        #expect(window.reject(1, requeue: true) == .reject(tag: 1, requeue: true))
+        #expect(window.reject(1, requeue: true) == nil)
+        #expect(window.acknowledge([2, 3]) == [.acknowledge(tag: 3, multiple: true)])
+        #expect(window.openCount == 0)
+    }
+
+    @Test("gaps in the numbers are fine, repeats are a violation")
+    func numbers() throws {
+        var window = AcknowledgementWindow()
+        try window.delivered(5)
+        try window.delivered(9)
+        #expect(throws: AMQPError.self) { try window.delivered(9) }
+        #expect(window.acknowledge([5, 9]) == [.acknowledge(tag: 9, multiple: true)])
+    }
+
+    @Test("a long life stays exact")
+    func longLife() throws {
+        var window = AcknowledgementWindow()
+        for tag in 1...UInt64(10_000) {
+            try window.delivered(tag)
+            if tag > 5 {
+                #expect(window.acknowledge([tag - 5]) == [.acknowledge(tag: tag - 5, multiple: false)])
+            }
+        }
+        #expect(window.openCount == 5)
+    }
+}

@@ -1,0 +1,94 @@
+import Glibc
+import Testing
+
+@testable import AMQP
+
+/// The broker of this test run, if there is one.
+enum TestBroker {
+    static var url: String? { environment("OVERTIME_TEST_AMQP_URL") }
+    static var isThere: Bool { url != nil }
+    static var control: String? { environment("OVERTIME_TEST_RABBITMQCTL") }
+    static var hasControl: Bool { isThere && control != nil }
+
+    static let noBroker: Comment = "set OVERTIME_TEST_AMQP_URL to a broker's URL"
+    static let noControl: Comment = "set OVERTIME_TEST_RABBITMQCTL to the rabbitmqctl of that broker"
+
+    private static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    static func endpoint() throws -> Endpoint {
+        try Endpoint(url: #require(url))
+    }
+
+    /// A configuration that is impatient enough for tests.
+    static func configuration(_ name: String, endpoint: Endpoint? = nil) throws -> LinkConfiguration {
+        LinkConfiguration(
+            endpoint: try endpoint ?? Self.endpoint(), connectionName: name,
+            backoff: Backoff(first: .milliseconds(20), maximum: .milliseconds(400)))
+    }
+
+    /// Names that no other test and no other run uses.
+    static func unique(_ name: String) -> String {
+        "test.\(getpid()).\(UInt32.random(in: 0 ... .max)).\(name)"
+    }
+
+    static func short(_ name: String) throws -> ShortString {
+        try #require(ShortString(unique(name)))
+    }
+
+    /// Runs rabbitmqctl and returns what it prints.
+    static func runControl(_ arguments: String) throws -> String {
+        let command = try #require(control) + " -q " + arguments
+        let pipe = try #require(popen(command, "r"))
+        var output: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = fread(&buffer, 1, buffer.count, pipe)
+            guard count > 0 else { break }
+            output += buffer[..<count]
+        }
+        #expect(pclose(pipe) == 0, "rabbitmqctl \(arguments)")
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    static func queue(_ name: ShortString, arguments: Table = [:], durable: Bool = false) -> DeclarationStep {
+        DeclarationStep(
+            .queue(name: name, durable: durable, exclusive: false, autoDelete: !durable, arguments: arguments)
+        )
+    }
+
+    /// Runs a link for as long as `body` takes.
+    static func withLink(
+        _ configuration: LinkConfiguration, _ channels: @escaping @Sendable () -> [ChannelPlan],
+        _ body: (Link, EventLog) async throws -> Void
+    ) async throws {
+        let log = EventLog()
+        let link = Link(configuration: configuration, channels: channels, observer: log.observer)
+        link.start()
+        do {
+            try await body(link, log)
+        } catch {
+            try await link.stopAside()
+            throw error
+        }
+        try await link.stopAside()
+        #expect(log.all.last == .stopped)
+    }
+}
+
+extension Link {
+    /// Stops on a thread of its own, because a stop blocks and tests share few threads; tells how long it took.
+    @discardableResult
+    func stopAside() async throws -> Duration {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                _ = try OwnedThread.start(name: "test-stop", stackBytes: 1 << 18) { [self] in
+                    continuation.resume(returning: ContinuousClock().measure { stop() })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+}
