@@ -136,14 +136,22 @@ struct HostilePeerTests {
             try peer.method(85, 11, channel: 1)
         }
         let log = EventLog()
+        let held = HeldLink()
+        // Published by the observer at once: the broker counts as dead two seconds after the login.
         let link = Link(
             configuration: fake.configuration(heartbeatSeconds: 1),
             channels: { [ChannelPlan(confirms: true)] },
-            observer: log.observer)
+            observer: { events in
+                for case .channelOpened(0, let generation) in events {
+                    let body = [UInt8](repeating: 0, count: 8 << 20)
+                    held.link.withLock { $0 }?.publish(
+                        (1...4).map { publication($0, body: body) }, on: 0, generation: generation)
+                }
+                log.observer(events)
+            })
+        held.link.withLock { $0 = link }
         link.start()
         let generation = try await log.opened(0)
-        let body = [UInt8](repeating: 0, count: 8 << 20)
-        link.publish((1...4).map { publication($0, body: body) }, on: 0, generation: generation)
         if !stops {
             let (error, unknown) = try await log.closed(0)
             #expect(error?.kind == .heartbeat)
@@ -258,6 +266,11 @@ struct HostilePeerTests {
             #expect(error.kind == .protocolViolation)
         }
     }
+}
+
+/// A link that its own observer can reach.
+private final class HeldLink: Sendable {
+    let link = Mutex<Link?>(nil)
 }
 
 @Suite(.enabled(if: TestBroker.isThere, TestBroker.noBroker), .timeLimit(.minutes(1)))

@@ -10,7 +10,11 @@ private final class TLSServer: Sendable {
     private let directory: String
     private let pid: pid_t
 
-    init(arguments: [String] = []) throws {
+    static func make(arguments: [String] = []) async throws -> TLSServer {
+        try await aside { try TLSServer(arguments: arguments) }
+    }
+
+    private init(arguments: [String]) throws {
         var template = Array("/tmp/amqp-tls-XXXXXX".utf8CString)
         directory = String(cString: try #require(mkdtemp(&template)))
         certificate = directory + "/cert.pem"
@@ -61,11 +65,12 @@ private final class TLSServer: Sendable {
         let log = EventLog()
         let link = Link(configuration: configuration, channels: { [] }, observer: log.observer)
         link.start()
-        defer { link.stop() }
-        return try await log.next("a verdict") { event in
+        let error = try await log.next("a verdict") { event -> AMQPError? in
             if case .disconnected(let error, _) = event, error.kind != .unreachable { return error }
             return nil
         }
+        try await link.stopAside()
+        return error
     }
 }
 
@@ -75,7 +80,7 @@ private let hasOpenSSL = access("/usr/bin/openssl", X_OK) == 0
 struct TLSTests {
     @Test("a trusted peer of the right name is talked to")
     func trusted() async throws {
-        let server = try TLSServer()
+        let server = try await TLSServer.make()
         // It knows no AMQP: TLS is done once the login is what fails.
         let error = try await server.verdict(host: "localhost", caFile: server.certificate)
         #expect([.handshake, .handshakeTimeout].contains(error.kind))
@@ -84,7 +89,7 @@ struct TLSTests {
 
     @Test("an unknown authority is refused, and so is another name")
     func untrusted() async throws {
-        let server = try TLSServer()
+        let server = try await TLSServer.make()
         let stranger = try await server.verdict(
             host: "localhost", caFile: "/etc/ssl/certs/ca-certificates.crt")
         #expect(stranger.kind == .tls)
@@ -96,7 +101,7 @@ struct TLSTests {
 
     @Test("nothing older than TLS 1.2 is accepted")
     func oldVersion() async throws {
-        let server = try TLSServer(arguments: ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
+        let server = try await TLSServer.make(arguments: ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
         #expect(try await server.verdict(host: "localhost", caFile: server.certificate).kind == .tls)
     }
 }
