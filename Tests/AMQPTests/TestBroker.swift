@@ -56,8 +56,11 @@ enum TestBroker {
         return String(decoding: output, as: UTF8.self)
     }
 
+    /// A queue that goes away by itself, a durable one after a minute without use.
     static func queue(_ name: ShortString, arguments: Table = [:], durable: Bool = false) -> DeclarationStep {
-        DeclarationStep(
+        var arguments = arguments
+        arguments["x-expires"] = .int32(60_000)
+        return DeclarationStep(
             .queue(name: name, durable: durable, exclusive: false, autoDelete: !durable, arguments: arguments)
         )
     }
