@@ -132,7 +132,8 @@ package struct ReplyPublisher {
     /// of what was dropped.
     package mutating func tick(at uptime: Int64) -> [UInt64] {
         var dropped: [UInt64] = []
-        for (id, entry) in entries where entry.isSent && uptime - entry.sentAt >= Self.confirmTimeout {
+        let overdue = entries.filter { $0.value.isSent && uptime - $0.value.sentAt >= Self.confirmTimeout }
+        for (id, entry) in overdue.sorted(by: { $0.key < $1.key }) {
             if persistence == .droppedWhenRefused, uptime - entry.since >= Self.patience {
                 dropped.append(id)
             } else {

@@ -84,7 +84,9 @@ extension Worker {
         dropUndecided(of: ConsumerChannel.ticks)
         let isDone = jobs.isEmpty && outbox.isQuiet
         guard isDone || uptime >= end else { return }
-        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+        for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
+            consumer.acknowledge(tags, on: channel)
+        }
         for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
             consumer.closeChannel(channel)
         }

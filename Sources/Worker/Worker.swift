@@ -158,7 +158,9 @@ package final class Worker {
                 publisher.publish(publications, on: PublisherChannel.letters, generation: generation)
             }
         }
-        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+        for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
+            consumer.acknowledge(tags, on: channel)
+        }
     }
 }
 
