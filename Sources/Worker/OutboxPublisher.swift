@@ -205,6 +205,8 @@ package struct OutboxPublisher {
             progress.overdueRooms.append(room)
             sendAgain(room, .sent, .confirmed)
         }
+        // Whoever is sent again is on its way under a new number; the old one must not hold its place for ever.
+        if !overdue.isEmpty { inFlight = inFlight.filter { overdue[$0.value.room] == nil } }
     }
 
     /// What happened since the last call.
