@@ -78,9 +78,12 @@ extension Worker {
                 return
             }
             log.error(
-                "no queue takes dead letters: bind one to the exchange",
+                "no queue takes dead letters: it is declared again",
                 ["exchange": settings.topology.dead.description])
             _ = letters.refused([id], at: uptime)
+            // The channel declares the queue when it opens.
+            publisher.closeChannel(PublisherChannel.letters)
+            publisher.openChannel(PublisherChannel.letters)
         default:
             logConnection(event, "publisher")
         }
