@@ -99,6 +99,8 @@ extension Worker {
                     "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
             }
             links.lastError[name] = error
+            // A new connection begins unblocked, and nobody says so.
+            if name == "publisher" { links.isBlocked = false }
             return
         case .blocked(let reason):
             links.isBlocked = true
