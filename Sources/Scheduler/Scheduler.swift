@@ -96,6 +96,8 @@ package final class Scheduler {
         let wall = clock.nowMilliseconds()
         if let step = steps.look(wall: wall, uptime: uptime) {
             offset.reset()
+            // Until an answer says how far the clocks are apart now, rooms would be fired by the plain clock.
+            wantSnapshot(at: uptime)
             log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
         }
         continueSnapshot(at: uptime)
