@@ -20,8 +20,16 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
+        /// Opens these listening channels anew, so that they declare and bind again.
+        package let rebind: @Sendable (_ channels: [Int]) -> Void
 
-        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
+        package init(
+            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
+            rebind: @escaping @Sendable ([Int]) -> Void = { _ in }
+        ) {
+            self.publish = publish
+            self.rebind = rebind
+        }
     }
 
     private enum SnapshotState {
@@ -266,6 +274,9 @@ package final class Scheduler {
         switch snapshot {
         case .idle(let nextAt):
             guard uptime >= nextAt else { return }
+            // Nobody tells a consumer that the exchange in front of its queue was deleted. Once the channels are open
+            // again, a snapshot begins anew.
+            outlet.rebind([SchedulerChannel.events, SchedulerChannel.ticks])
             agenda.beginSnapshot()
             ask(after: nil, queue: queue, at: uptime)
         case .ready(let after, let at):

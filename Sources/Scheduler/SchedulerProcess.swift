@@ -51,7 +51,14 @@ package struct SchedulerProcess: Sendable {
             observer: { events in mailbox.put(events.lazy.map(Scheduler.Input.publisher)) })
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) },
+                rebind: { channels in
+                    for channel in channels {
+                        consumer.closeChannel(channel)
+                        consumer.openChannel(channel)
+                    }
+                }),
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
