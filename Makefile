@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint build up down clean
+.PHONY: help demo test soak lint build up down clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,10 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+soak: ## Run SEEDS=n simulations [FIRST=seed], or one with its last steps: SEED=n
+	@scripts/install-deps
+	@scripts/soak $(if $(SEED),replay $(SEED),$(or $(SEEDS),1000) $(or $(FIRST),1))
 
 lint: ## Check formatting and scripts
 	@scripts/lint

@@ -60,11 +60,21 @@ let package = Package(
         .testTarget(
             name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],
             swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
 
         // What tests are built on: no part of the product, and named in no product of the package.
         .target(
             name: "MemoryStore", dependencies: ["Store", "RoomCore"], path: "Tests/MemoryStore",
             swiftSettings: strict),
+        .target(
+            name: "Simulation",
+            dependencies: [
+                "MemoryStore", "Worker", "Scheduler", "Store", "Service", "Contract", "AMQP", "RoomCore",
+            ],
+            path: "Tests/Simulation", swiftSettings: strict),
+        .executableTarget(
+            name: "soak", dependencies: ["Simulation", "Service"], path: "Tests/soak", swiftSettings: strict),
     ]
 )

@@ -18,10 +18,14 @@ struct ArchitectureTests {
             "CGetopt",
         ],
         "MemoryStore": ["Store", "RoomCore"],
+        "Simulation": [
+            "MemoryStore", "Worker", "Scheduler", "Store", "Service", "Contract", "AMQP", "RoomCore",
+        ],
+        "soak": ["Simulation", "Service"],
     ]
 
     /// Targets that are no part of the product and lie among the tests that need them.
-    private static let outsideSources = ["Tests/MemoryStore"]
+    private static let outsideSources = ["Tests/MemoryStore", "Tests/Simulation", "Tests/soak"]
 
     /// Which modules of the system each may import. `Foundation` is in none of the services: its megabytes stay in
     /// every process for as long as it runs.
