@@ -161,7 +161,8 @@ extension Worker {
     func passTime(at uptime: Int64) {
         lastUptime = uptime
         if !links.isBlocked {
-            outbox.tick(at: uptime)
+            // With no channel nothing is tried, so nobody's patience may end.
+            if links.publisher[PublisherChannel.events] != nil { outbox.tick(at: uptime) }
             let dropped = replies.tick(at: uptime)
             if !dropped.isEmpty {
                 counters.droppedReplies += Int64(dropped.count)

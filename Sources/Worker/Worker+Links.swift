@@ -82,6 +82,19 @@ extension Worker {
             }
             complain(.returned)
             _ = letters.refused([id], at: uptime)
+        case .blocked:
+            links.isBlocked = true
+            logConnection(event, "publisher")
+        case .unblocked:
+            links.isBlocked = false
+            outbox.restartClocks(at: uptime)
+            replies.restartClocks(at: uptime)
+            letters.restartClocks(at: uptime)
+            logConnection(event, "publisher")
+        case .connected, .disconnected:
+            // A block ends with its connection, and nobody says so.
+            links.isBlocked = false
+            logConnection(event, "publisher")
         default:
             logConnection(event, "publisher")
         }
@@ -90,18 +103,16 @@ extension Worker {
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
         case .connected(let version, _):
+            links.isWell(name)
             log.info("connected", ["connection": name, "broker": version])
         case .disconnected(let error, let delay):
             guard links.isNews(error, of: name) else { return }
             log.warning(
                 "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
         case .blocked(let reason):
-            links.isBlocked = true
             log.warning(
                 "blocked by the broker: nothing is published for now", ["connection": name, "reason": reason])
         case .unblocked:
-            links.isWell(name)
-            links.isBlocked = false
             log.info("unblocked", ["connection": name])
         default: break
         }
