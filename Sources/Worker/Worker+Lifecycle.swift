@@ -23,7 +23,7 @@ extension Worker {
                 if position == 0 { log.info("publishing what is left in the outbox") }
                 phase = .draining(after: last.position)
             } else {
-                phase = .overdue
+                phase = .overdue(after: nil)
             }
             return true
         } catch {
@@ -33,11 +33,11 @@ extension Worker {
     }
 
     /// Brings a page of overdue rooms up to date, then opens the queues.
-    func advanceOverdue(at uptime: Int64) -> Bool {
+    func advanceOverdue(after last: OverdueRoom?, at uptime: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
         do throws(StoreError) {
-            let rooms = try store.overdue(at: now, after: nil, limit: Self.page)
-            guard !rooms.isEmpty else {
+            let rooms = try store.overdue(at: now, after: last, limit: Self.page)
+            guard let next = rooms.last else {
                 phase = .serving
                 for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                     consumer.openChannel(channel)
@@ -47,6 +47,7 @@ extension Worker {
             }
             log.info("bringing overdue rooms up to date", ["count": rooms.count])
             try advance(rooms.map(\.room), at: uptime)
+            phase = .overdue(after: next)
             return true
         } catch {
             storeFailed(error, at: uptime)
@@ -60,7 +61,11 @@ extension Worker {
         do throws(StoreError) {
             finish(try decide(ticks: [tick], commands: []), commands: [], at: uptime)
         } catch {
-            guard error.isBatchFault, rooms.count > 1 else { throw error }
+            guard error.isBatchFault else { throw error }
+            guard rooms.count > 1 else {
+                return log.error(
+                    "an overdue room is left out", ["room": rooms.first?.text, "error": error.description])
+            }
             for room in rooms { try advance([room], at: uptime) }
         }
     }
