@@ -89,7 +89,7 @@ extension Worker {
         dropUndecided(of: ConsumerChannel.ticks)
         let isDone = jobs.isEmpty && outbox.isQuiet
         guard isDone || uptime >= end else { return }
-        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+        acknowledgeFinished()
         for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
             consumer.closeChannel(channel)
         }
@@ -115,13 +115,16 @@ extension Worker {
         }
         if error.needsAPerson { fatal = error }
         health.fail(at: uptime)
-        if case .stopping = phase { return }
-        phase = .draining(after: 0)
+        switch phase {
+        case .stopping, .stopped: break
+        case .draining, .overdue, .serving: phase = .draining(after: 0)
+        }
     }
 
     /// Closes the channels once what was committed has been settled, and tries a real transaction from time to time.
     func tryStore(at uptime: Int64) {
         if let closeAt = health.closeChannelsAt, jobs.isEmpty || uptime >= closeAt {
+            acknowledgeFinished()
             for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                 dropUndecided(of: channel)
                 consumer.closeChannel(channel)

@@ -126,6 +126,7 @@ extension Worker {
                 if health.isFailing {
                     jobs.abandon(command.job)
                 } else {
+                if health.isFailing { jobs.abandon(tick.job) }
                     process(ticks: [], commands: [command], at: uptime)
                 }
             }
@@ -164,6 +165,7 @@ extension Worker {
     }
 
     struct Committed {
+                health.succeed()
         let decision: BatchDecision
         let positions: [Int64]
     }

@@ -158,6 +158,10 @@ package final class Worker {
                 publisher.publish(publications, on: PublisherChannel.letters, generation: generation)
             }
         }
+        acknowledgeFinished()
+    }
+
+    func acknowledgeFinished() {
         for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
     }
 }
