@@ -235,8 +235,8 @@ package final class Scheduler {
             let workerNow = received + offset.milliseconds
             for idle in answer.idle {
                 agenda.learnIdle(
-                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt, workerNow: workerNow,
-                    uptime: uptime)
+                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt,
+                    serverTime: answer.serverTime.milliseconds, workerNow: workerNow, uptime: uptime)
             }
         }
     }
