@@ -54,8 +54,13 @@ package final class Scheduler {
     private var sentOrder: [UInt64] = []
     /// When a scheduler with a smaller id was last heard, by the monotonic clock.
     private var elderHeardAt: Int64?
-    /// What a standby is holding back until then.
-    private var heldBack: (rooms: [RoomID], until: Int64)?
+    /// What a standby is holding back, oldest first.
+    private var heldBack: [(rooms: [RoomID], until: Int64)] = []
+    private var isBlocked = false
+    /// True where the snapshot cannot wait: events were missed.
+    private var isSnapshotUrgent = false
+    /// Whether it was said that no worker answers.
+    private var isUnanswered = false
     private var lastError: [String: AMQPError] = [:]
     package private(set) var isStopped = false
 
@@ -100,7 +105,7 @@ package final class Scheduler {
         }
         continueSnapshot(at: uptime)
         releaseHeldBack(at: uptime)
-        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all) else { return 1_000 }
+        guard isConnected else { return 1_000 }
         let workerNow = wall + offset.milliseconds
         while true {
             let due = agenda.takeDue(workerNow: workerNow, uptime: uptime, limit: 10_000)
@@ -108,8 +113,13 @@ package final class Scheduler {
             if isStandby(at: uptime) { holdBack(due, at: uptime) } else { fire(due) }
         }
         let wait = agenda.wait(workerNow: workerNow, uptime: uptime) ?? 1_000
-        let held = heldBack.map { max($0.until - uptime, 0) } ?? 1_000
+        let held = heldBack.first.map { max($0.until - uptime, 0) } ?? 1_000
         return min(wait, held, snapshotWait(at: uptime), 1_000)
+    }
+
+    /// Blocked counts as not connected: what is handed over then would only pile up.
+    private var isConnected: Bool {
+        publishing != nil && !isBlocked && listening.isSuperset(of: SchedulerChannel.all)
     }
 
     // MARK: Firing
@@ -142,13 +152,14 @@ package final class Scheduler {
     }
 
     private func holdBack(_ rooms: [RoomID], at uptime: Int64) {
-        heldBack = ((heldBack?.rooms ?? []) + rooms, heldBack?.until ?? uptime + Self.standbyDelay)
+        heldBack.append((rooms, uptime + Self.standbyDelay))
     }
 
     private func releaseHeldBack(at uptime: Int64) {
-        guard let held = heldBack, uptime >= held.until else { return }
-        heldBack = nil
-        if !held.rooms.isEmpty { fire(held.rooms) }
+        let due = heldBack.prefix { uptime >= $0.until }
+        heldBack.removeFirst(due.count)
+        let rooms = due.flatMap(\.rooms)
+        if !rooms.isEmpty, isConnected { fire(rooms) }
     }
 
     // MARK: The connections
@@ -160,8 +171,10 @@ package final class Scheduler {
             if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
         case .channelClosed(let channel, _, let error, _):
             listening.remove(channel)
-            if let error { log.warning("listening ended", ["channel": channel, "error": error.description]) }
+            guard let error, isNews(error, of: channelName(channel)) else { return }
+            log.warning("listening ended", ["to": channelName(channel), "error": error.description])
         case .delivery(SchedulerChannel.events, let delivery):
+            lastError[channelName(channel)] = nil
             guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
             var dueAt: Instant?
             if case .at(let instant) = fact.due { dueAt = instant }
@@ -182,23 +195,32 @@ package final class Scheduler {
             isSnapshotWanted = true
         case .channelClosed(_, _, let error, _):
             publishing = nil
-            if let error { log.warning("publishing channel closed", ["error": error.description]) }
-        default:
+            guard let error, isNews(error, of: "ticks out") else { return }
+            log.warning("publishing channel closed", ["error": error.description])
+        case .blocked:
+            isBlocked = true
             logConnection(event, "publisher")
+            lastError["ticks out"] = nil
         }
     }
 
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
+        case .unblocked:
+            isBlocked = false
+            logConnection(event, "publisher")
+        case .connected, .disconnected:
+            // A block ends with its connection, and nobody says so.
+            isBlocked = false
+            logConnection(event, "publisher")
+        default: break
         case .connected(let version, _):
             log.info("connected", ["connection": name, "broker": version])
             lastError[name] = nil
         case .disconnected(let error, let delay):
-            if lastError[name] != error {
-                log.warning(
-                    "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
-            }
-            lastError[name] = error
+            guard isNews(error, of: name) else { return }
+            log.warning(
+                "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
         case .blocked(let reason):
             log.warning("blocked by the broker: ticks wait", ["connection": name, "reason": reason])
         case .unblocked:
@@ -212,12 +234,26 @@ package final class Scheduler {
         guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else {
             return
         }
+    /// Each failure is said once, until what failed has worked again.
+    private func isNews(_ error: AMQPError, of name: String) -> Bool {
+        defer { lastError[name] = error }
+        return lastError[name] != error
+    }
+
+    private func channelName(_ channel: Int) -> String {
+        switch channel {
+        case SchedulerChannel.events: "events"
+        case SchedulerChannel.ticks: "ticks"
+        default: "answers"
+        }
+    }
+
         if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
         let workerNow = clock.nowMilliseconds() + offset.milliseconds
         agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
-        guard let held = heldBack else { return }
+        guard !heldBack.isEmpty else { return }
         let fired = Set(tick.rooms)
-        heldBack = (held.rooms.filter { !fired.contains($0) }, held.until)
+        for index in heldBack.indices { heldBack[index].rooms.removeAll(where: fired.contains) }
     }
 
     // MARK: Answers
@@ -254,8 +290,7 @@ package final class Scheduler {
     }
 
     private func continueSnapshot(at uptime: Int64) {
-        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all), let queue = answersQueue()
-        else { return }
+        guard isConnected, let queue = answersQueue() else { return }
         if isSnapshotWanted {
             isSnapshotWanted = false
             agenda.beginSnapshot()
