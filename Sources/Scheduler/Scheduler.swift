@@ -127,22 +127,27 @@ package final class Scheduler {
     private func fire(_ rooms: [RoomID]) {
         guard let generation = publishing, let queue = answersQueue() else { return }
         let publications = Tick.split(scheduler: id, rooms: rooms).map { tick in
-            Publication(
-                id: nextCorrelation, exchange: topology.ticks, routingKey: .empty, mandatory: false,
-                properties: question(replyTo: queue), body: tick.encode())
+            let correlation = newCorrelation()
+            return Publication(
+                id: correlation, exchange: topology.ticks, routingKey: .empty, mandatory: false,
+                properties: question(correlation, replyTo: queue), body: tick.encode())
         }
         log.debug("fired", ["rooms": rooms.count, "ticks": publications.count])
         outlet.publish(publications, generation)
     }
 
-    /// The properties of a question, with a new correlation; its time of sending is kept.
-    private func question(replyTo queue: ShortString) -> Properties {
+    /// A new correlation; its time of sending is kept.
+    private func newCorrelation() -> UInt64 {
         let correlation = nextCorrelation
         nextCorrelation += 1
         sentAt[correlation] = clock.nowMilliseconds()
         sentOrder.append(correlation)
         if sentOrder.count > Self.keptCorrelations { sentAt[sentOrder.removeFirst()] = nil }
-        return Properties(
+        return correlation
+    }
+
+    private func question(_ correlation: UInt64, replyTo queue: ShortString) -> Properties {
+        Properties(
             contentType: "application/json", deliveryMode: 1, correlationID: ShortString("\(correlation)"),
             replyTo: queue, appID: "overtime")
     }
@@ -168,13 +173,13 @@ package final class Scheduler {
         switch event {
         case .channelOpened(let channel, _):
             listening.insert(channel)
+            lastError[channelName(channel)] = nil
             if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
         case .channelClosed(let channel, _, let error, _):
             listening.remove(channel)
             guard let error, isNews(error, of: channelName(channel)) else { return }
             log.warning("listening ended", ["to": channelName(channel), "error": error.description])
         case .delivery(SchedulerChannel.events, let delivery):
-            lastError[channelName(channel)] = nil
             guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
             var dueAt: Instant?
             if case .at(let instant) = fact.due { dueAt = instant }
@@ -193,6 +198,7 @@ package final class Scheduler {
         case .channelOpened(_, let generation):
             publishing = generation
             isSnapshotWanted = true
+            lastError["ticks out"] = nil
         case .channelClosed(_, _, let error, _):
             publishing = nil
             guard let error, isNews(error, of: "ticks out") else { return }
@@ -200,12 +206,6 @@ package final class Scheduler {
         case .blocked:
             isBlocked = true
             logConnection(event, "publisher")
-            lastError["ticks out"] = nil
-        }
-    }
-
-    private func logConnection(_ event: LinkEvent, _ name: String) {
-        switch event {
         case .unblocked:
             isBlocked = false
             logConnection(event, "publisher")
@@ -214,6 +214,11 @@ package final class Scheduler {
             isBlocked = false
             logConnection(event, "publisher")
         default: break
+        }
+    }
+
+    private func logConnection(_ event: LinkEvent, _ name: String) {
+        switch event {
         case .connected(let version, _):
             log.info("connected", ["connection": name, "broker": version])
             lastError[name] = nil
@@ -229,11 +234,6 @@ package final class Scheduler {
         }
     }
 
-    /// Another scheduler's tick, or one's own.
-    private func hear(_ delivery: Delivery, at uptime: Int64) {
-        guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else {
-            return
-        }
     /// Each failure is said once, until what failed has worked again.
     private func isNews(_ error: AMQPError, of name: String) -> Bool {
         defer { lastError[name] = error }
@@ -248,6 +248,11 @@ package final class Scheduler {
         }
     }
 
+    /// Another scheduler's tick, or one's own.
+    private func hear(_ delivery: Delivery, at uptime: Int64) {
+        guard case .bytes(let body) = delivery.body, let tick = Tick.decode(body), tick.scheduler != id else {
+            return
+        }
         if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
         let workerNow = clock.nowMilliseconds() + offset.milliseconds
         agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
@@ -268,6 +273,7 @@ package final class Scheduler {
             receivePage(body, sent: sent, received: received, at: uptime)
         } else if let answer = TickAnswer.decode(body) {
             learn(answer.serverTime, sent: sent, received: received)
+            noteAnswer()
             let workerNow = received + offset.milliseconds
             for idle in answer.idle {
                 agenda.learnIdle(
@@ -293,6 +299,7 @@ package final class Scheduler {
         guard isConnected, let queue = answersQueue() else { return }
         if isSnapshotWanted {
             isSnapshotWanted = false
+            isSnapshotUrgent = true
             agenda.beginSnapshot()
             snapshot = .ready(after: nil, at: uptime)
         }
@@ -300,21 +307,32 @@ package final class Scheduler {
         case .idle(let nextAt):
             guard uptime >= nextAt else { return }
             agenda.beginSnapshot()
-            ask(after: nil, queue: queue, at: uptime)
+            ask(after: nil, newCorrelation(), queue: queue, at: uptime)
         case .ready(let after, let at):
-            if uptime >= at { ask(after: after, queue: queue, at: uptime) }
-        case .asked(let after, _, let at):
-            // The worker may be away; nobody else knows, so it is asked again.
-            if uptime - at >= Self.answerTimeout { ask(after: after, queue: queue, at: uptime) }
+            if uptime >= at { ask(after: after, newCorrelation(), queue: queue, at: uptime) }
+        case .asked(let after, let correlation, let at):
+            guard uptime - at >= Self.answerTimeout else { return }
+            // The worker may be away; nobody else knows, so it is asked again. Under the same correlation: an answer
+            // that takes longer than the patience here is an answer all the same.
+            ask(after: after, correlation, queue: queue, at: uptime)
+            guard !isUnanswered else { return }
+            isUnanswered = true
+            log.warning(
+                "no worker answers: rooms that were not heard of yet are not fired; asked again each 5 s")
         }
     }
 
-    private func ask(after: RoomID?, queue: ShortString, at uptime: Int64) {
+    private func noteAnswer() {
+        guard isUnanswered else { return }
+        isUnanswered = false
+        log.info("a worker answers again")
+    }
+
+    private func ask(after: RoomID?, _ correlation: UInt64, queue: ShortString, at uptime: Int64) {
         guard let generation = publishing else { return }
-        let correlation = nextCorrelation
         let publication = Publication(
             id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
-            properties: question(replyTo: queue),
+            properties: question(correlation, replyTo: queue),
             body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
         snapshot = .asked(after: after, correlation: correlation, at: uptime)
         outlet.publish([publication], generation)
@@ -323,15 +341,17 @@ package final class Scheduler {
     private func receivePage(_ body: [UInt8], sent: Int64?, received: Int64, at uptime: Int64) {
         guard case .success(let page) = QueryReplyDecoder.rooms(body) else { return }
         learn(page.serverTime, sent: sent, received: received)
+        noteAnswer()
         for room in page.rows {
             agenda.learnSnapshot(room: room.room, sequence: room.sequence, dueAt: room.nextDueAt)
         }
         if let next = page.next {
-            // The first one hurries; later ones are only a safety net and leave the worker its time.
-            snapshot = .ready(after: next, at: isFirstSnapshotDone ? uptime + 100 : uptime)
+            // One after a connection hurries; the others are only a safety net and leave the worker its time.
+            snapshot = .ready(after: next, at: isSnapshotUrgent ? uptime : uptime + 100)
             return
         }
         agenda.endSnapshot()
+        isSnapshotUrgent = false
         snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
         if !isFirstSnapshotDone { log.info("firing", ["rooms": agenda.count]) }
         isFirstSnapshotDone = true
