@@ -24,7 +24,7 @@ package final class Scheduler {
         package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
     }
 
-    private enum SnapshotState {
+    enum SnapshotState {
         case idle(nextAt: Int64)
         /// A page is to be asked for.
         case ready(after: RoomID?, at: Int64)
@@ -33,20 +33,20 @@ package final class Scheduler {
     }
 
     package let id: String
-    private let topology: Topology
-    private let outlet: Outlet
-    private let clock: any WallClock
-    private let log: Log
+    let topology: Topology
+    let outlet: Outlet
+    let clock: any WallClock
+    let log: Log
     /// The name of the queue on which answers come, anew with each connection.
-    private let answersQueue: @Sendable () -> ShortString?
+    let answersQueue: @Sendable () -> ShortString?
 
-    package private(set) var agenda = Agenda()
+    package internal(set) var agenda = Agenda()
     private var offset = ClockOffset()
     private var steps = ClockSteps()
-    private var snapshot = SnapshotState.idle(nextAt: .max)
-    private var isSnapshotWanted = false
-    private var isFirstSnapshotDone = false
-    private var publishing: UInt64?
+    var snapshot = SnapshotState.idle(nextAt: .max)
+    var isSnapshotWanted = false
+    var isFirstSnapshotDone = false
+    var publishing: UInt64?
     private var listening: Set<Int> = []
     private var nextCorrelation: UInt64 = 1
     /// When each question that is still unanswered was sent, by this wall clock.
@@ -58,15 +58,12 @@ package final class Scheduler {
     private var heldBack: [(rooms: [RoomID], until: Int64)] = []
     private var isBlocked = false
     /// True where the snapshot cannot wait: events were missed.
-    private var isSnapshotUrgent = false
+    var isSnapshotUrgent = false
     /// Whether it was said that no worker answers.
-    private var isUnanswered = false
+    var isUnanswered = false
     private var lastError: [String: AMQPError] = [:]
     package private(set) var isStopped = false
 
-    private static let pageSize = 500
-    private static let snapshotInterval: Int64 = 300_000
-    private static let answerTimeout: Int64 = 5_000
     private static let standbyDelay: Int64 = 100
     private static let elderMemory: Int64 = 60_000
     private static let keptCorrelations = 1_024
@@ -118,7 +115,7 @@ package final class Scheduler {
     }
 
     /// Blocked counts as not connected: what is handed over then would only pile up.
-    private var isConnected: Bool {
+    var isConnected: Bool {
         publishing != nil && !isBlocked && listening.isSuperset(of: SchedulerChannel.all)
     }
 
@@ -137,7 +134,7 @@ package final class Scheduler {
     }
 
     /// A new correlation; its time of sending is kept.
-    private func newCorrelation() -> UInt64 {
+    func newCorrelation() -> UInt64 {
         let correlation = nextCorrelation
         nextCorrelation += 1
         sentAt[correlation] = clock.nowMilliseconds()
@@ -146,7 +143,7 @@ package final class Scheduler {
         return correlation
     }
 
-    private func question(_ correlation: UInt64, replyTo queue: ShortString) -> Properties {
+    func question(_ correlation: UInt64, replyTo queue: ShortString) -> Properties {
         Properties(
             contentType: "application/json", deliveryMode: 1, correlationID: ShortString("\(correlation)"),
             replyTo: queue, appID: "overtime")
@@ -283,86 +280,9 @@ package final class Scheduler {
         }
     }
 
-    private func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
+    func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
         guard let sent else { return }
         offset.learn(serverTime: serverTime.milliseconds, sent: sent, received: received)
-    }
-
-    // MARK: The snapshot
-
-    private func wantSnapshot(at uptime: Int64) {
-        isSnapshotWanted = true
-        snapshot = .idle(nextAt: uptime)
-    }
-
-    private func continueSnapshot(at uptime: Int64) {
-        guard isConnected, let queue = answersQueue() else { return }
-        if isSnapshotWanted {
-            isSnapshotWanted = false
-            isSnapshotUrgent = true
-            agenda.beginSnapshot()
-            snapshot = .ready(after: nil, at: uptime)
-        }
-        switch snapshot {
-        case .idle(let nextAt):
-            guard uptime >= nextAt else { return }
-            agenda.beginSnapshot()
-            ask(after: nil, newCorrelation(), queue: queue, at: uptime)
-        case .ready(let after, let at):
-            if uptime >= at { ask(after: after, newCorrelation(), queue: queue, at: uptime) }
-        case .asked(let after, let correlation, let at):
-            guard uptime - at >= Self.answerTimeout else { return }
-            // The worker may be away; nobody else knows, so it is asked again. Under the same correlation: an answer
-            // that takes longer than the patience here is an answer all the same.
-            ask(after: after, correlation, queue: queue, at: uptime)
-            guard !isUnanswered else { return }
-            isUnanswered = true
-            log.warning(
-                "no worker answers: rooms that were not heard of yet are not fired; asked again each 5 s")
-        }
-    }
-
-    private func noteAnswer() {
-        guard isUnanswered else { return }
-        isUnanswered = false
-        log.info("a worker answers again")
-    }
-
-    private func ask(after: RoomID?, _ correlation: UInt64, queue: ShortString, at uptime: Int64) {
-        guard let generation = publishing else { return }
-        let publication = Publication(
-            id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
-            properties: question(correlation, replyTo: queue),
-            body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
-        snapshot = .asked(after: after, correlation: correlation, at: uptime)
-        outlet.publish([publication], generation)
-    }
-
-    private func receivePage(_ body: [UInt8], sent: Int64?, received: Int64, at uptime: Int64) {
-        guard case .success(let page) = QueryReplyDecoder.rooms(body) else { return }
-        learn(page.serverTime, sent: sent, received: received)
-        noteAnswer()
-        for room in page.rows {
-            agenda.learnSnapshot(room: room.room, sequence: room.sequence, dueAt: room.nextDueAt)
-        }
-        if let next = page.next {
-            // One after a connection hurries; the others are only a safety net and leave the worker its time.
-            snapshot = .ready(after: next, at: isSnapshotUrgent ? uptime : uptime + 100)
-            return
-        }
-        agenda.endSnapshot()
-        isSnapshotUrgent = false
-        snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
-        if !isFirstSnapshotDone { log.info("firing", ["rooms": agenda.count]) }
-        isFirstSnapshotDone = true
-    }
-
-    private func snapshotWait(at uptime: Int64) -> Int64 {
-        switch snapshot {
-        case .idle(let nextAt): max(nextAt - uptime, 0)
-        case .ready(_, let at): max(at - uptime, 0)
-        case .asked(_, _, let at): max(at + Self.answerTimeout - uptime, 0)
-        }
     }
 }
 
