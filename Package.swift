@@ -57,7 +57,7 @@ let package = Package(
             dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
-            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],
+            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
     ]

@@ -79,7 +79,8 @@ package struct SchedulerProcess: Sendable {
                 log.info("stopped")
                 return .ok
             }
-            wait = scheduler.run(at: uptime)
+            // Read anew: after a long `handle` the old value would look like a step of the wall clock.
+            wait = scheduler.run(at: MonotonicClock.milliseconds())
         }
     }
 

@@ -150,10 +150,10 @@ extension Worker {
         let progress = outbox.takeProgress()
         jobs.settle(progress.settledJobs)
         published.append(contentsOf: progress.finished)
-        for room in progress.refusedRooms {
+        if let first = progress.refusedRooms.first {
             log.warning(
-                "a queue bound to the events refuses a room's events: tried again for 60 s",
-                ["room": room.text])
+                "a queue bound to the events refuses events: tried again for 60 s",
+                ["rooms": progress.refusedRooms.count, "first": first.text])
         }
         for event in progress.passedOver {
             counters.passedOver += 1

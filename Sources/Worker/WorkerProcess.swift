@@ -50,32 +50,29 @@ package struct WorkerProcess: Sendable {
         log.info(
             "starting",
             ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
-        guard let store = openStore(mailbox, startedAt: identity.startedAt) else {
+        guard let (store, crashed) = openStore(mailbox, identity) else {
             return mailbox.isClosed ? .ok : .configuration
         }
         defer { store.close() }
-        do throws(StoreError) {
-            let crashed = try store.beginRun(identity)
-            if !crashed.isEmpty {
-                log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
-            }
-            return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
-        } catch {
-            log.error("the store cannot be used", ["error": error.description])
-            return .configuration
+        if !crashed.isEmpty {
+            log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
         }
+        return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
     }
 
-    /// Opens the store: waits for what can heal by itself, gives five tries to what cannot. Nil to end the process; the
-    /// mailbox is closed then if it was asked to.
-    private func openStore(_ mailbox: Mailbox<Worker.Input>, startedAt: Instant) -> SQLiteStore? {
+    /// Opens the store and begins the run: waits for what can heal by itself (a full disk too), gives five tries to what
+    /// cannot. Nil to end the process; the mailbox is closed then if it was asked to.
+    private func openStore(
+        _ mailbox: Mailbox<Worker.Input>, _ identity: RunRow
+    ) -> (store: SQLiteStore, crashed: [String])? {
         var failures = 0
         var said: StoreError?
         while true {
             do throws(StoreError) {
-                return try SQLiteStore(path: storePath, startedAt: startedAt) { [log] defect in
+                let store = try SQLiteStore(path: storePath, startedAt: identity.startedAt) { [log] defect in
                     log.error("a room cannot be read", ["error": defect.description])
                 }
+                return (store, try store.beginRun(identity))
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries

@@ -145,6 +145,19 @@ struct ConnectionTests {
         #expect(bench.logFile.lines(containing: "disconnected").count == 1)
     }
 
+    @Test("A queue that refuses everything is one matter, not one a room")
+    func refusedRooms() throws {
+        let bench = try Bench.serving()
+        for number in 0..<200 { bench.command("o\(number)", "open", "r\(number)") }
+        bench.broker.verdict = { _, _ in .silence }
+        bench.settle()
+        let events = bench.broker.outstanding.filter { $0.channel == PublisherChannel.events }
+        bench.handle(.publisher(.refused(PublisherChannel.events, events.map(\.publication.id))))
+        bench.settle()
+        #expect(bench.logFile.lines(containing: "refuses events").count == 1)
+        #expect(bench.logFile.lines(containing: "rooms=200 first=r0").count == 1)
+    }
+
     @Test("Ordinary work writes no line at info or above")
     func quiet() throws {
         let bench = try Bench.serving()
