@@ -13,11 +13,12 @@ from waiting import Signal, poll
 class Process:
     """A running `overtime` with its log read line by line."""
 
-    def __init__(self, arguments, environment, directory, name):
+    def __init__(self, arguments, environment, directory, name, on_end=None):
         self.name = name
         self.lines = []
         self._changed = Signal()
         self._ended = False
+        self._on_end = on_end
         self.popen = subprocess.Popen(
             arguments, env=environment, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -36,6 +37,10 @@ class Process:
             self._changed.tell()
         self._ended = True
         self._changed.tell()
+        if self._on_end:
+            # Nothing holds its output any more, so its end is only a moment away.
+            self.popen.wait()
+            self._on_end()
 
     def said(self, message, after=0, **fields):
         """The first log line with this message and these fields, or None."""
@@ -118,11 +123,12 @@ class Installation:
             "OVERTIME_AMQP_URL": url, "OVERTIME_AMQP_PREFIX": prefix,
             "OVERTIME_STORE": f"sqlite:{directory}/overtime.db", "OVERTIME_AMQP_HEARTBEAT": "10s", "TZ": "UTC"}
 
-    def start(self, component, *options, environment=None):
+    def start(self, component, *options, environment=None, command=(), on_end=None):
+        """Starts a component, with `command` in front of it (a tracer), and does not wait."""
         count = sum(process.name.startswith(component) for process in self.processes)
         process = Process(
-            [self.binary, component, *options], self.environment | (environment or {}), self.directory,
-            f"{component} {count + 1}")
+            [*command, self.binary, component, *options], self.environment | (environment or {}), self.directory,
+            f"{component} {count + 1}", on_end)
         self.processes.append(process)
         return process
 
