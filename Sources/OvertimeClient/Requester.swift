@@ -70,6 +70,10 @@ package final class Requester {
     private var generation: UInt64?
     private var isListening = false
     private var lastError: AMQPError?
+    /// The exchange was not there at the last try: no worker has been started on this broker yet.
+    private var isExchangeMissing = false
+
+    private static let retryInterval: Int64 = 300
 
     package init(connection: LinkConfiguration, topology: Topology, component: String) {
         let queue = OwnReplies(topology: topology, component: component)
@@ -98,10 +102,13 @@ package final class Requester {
     /// answer where none was asked for.
     package func ask(_ request: Request, until deadline: Int64) -> Result<[UInt8], RequestFailure> {
         var isPublished = false
+        var isUnroutable = false
+        var notBefore: Int64 = 0
         let correlation = RandomToken.make()
         var id: UInt64 = 0
         while true {
-            if !isPublished, isListening, let generation {
+            let now = MonotonicClock.milliseconds()
+            if !isPublished, isListening, now >= notBefore, let generation {
                 id = nextID
                 nextID += 1
                 link.publish(
@@ -109,11 +116,14 @@ package final class Requester {
                     generation: generation)
                 isPublished = true
             }
-            let left = deadline - MonotonicClock.milliseconds()
-            guard left > 0 else {
+            guard now < deadline else {
+                if isUnroutable || isExchangeMissing {
+                    return .failure(.unroutable(exchange: request.exchange.description))
+                }
                 return .failure(isPublished ? .noReply : .unreachable(lastError))
             }
-            for event in mailbox.take(timeoutMilliseconds: left) {
+            let pause = isPublished || notBefore <= now ? deadline : min(deadline, notBefore)
+            for event in mailbox.take(timeoutMilliseconds: pause - now) {
                 switch event {
                 case .delivery(Channel.replies, let delivery):
                     guard delivery.properties.correlationID?.string == correlation else { continue }
@@ -123,7 +133,10 @@ package final class Requester {
                 case .refused(Channel.questions, _):
                     return .failure(.refused)
                 case .returned:
-                    return .failure(.unroutable(exchange: request.exchange.description))
+                    // A worker that is just starting declares the queue in a moment.
+                    isUnroutable = true
+                    isPublished = false
+                    notBefore = MonotonicClock.milliseconds() + Self.retryInterval
                 default:
                     if let failure = note(event) { return .failure(failure) }
                     if generation == nil || !isListening { isPublished = false }
@@ -135,10 +148,13 @@ package final class Requester {
     private func note(_ event: LinkEvent) -> RequestFailure? {
         switch event {
         case .channelOpened(Channel.replies, _): isListening = true
-        case .channelOpened(_, let opened): generation = opened
+        case .channelOpened(_, let opened):
+            generation = opened
         case .channelClosed(let channel, _, let error, _):
             if channel == Channel.replies { isListening = false } else { generation = nil }
-            if let error, error.scope == .channel, error.isConfiguration { return .broker(error) }
+            guard let error, error.scope == .channel, error.isConfiguration else { break }
+            guard channel == Channel.questions, error.kind == .notFound else { return .broker(error) }
+            isExchangeMissing = true
         case .disconnected(let error, _):
             lastError = error
             if error.isConfiguration { return .broker(error) }

@@ -80,7 +80,8 @@ extension Change {
 extension Refusal {
     static func limitReached(_ policy: Policy, extensions: Int64) -> Refusal {
         if let most = policy.maxExtensions, extensions >= most {
-            return Refusal(.limitReached, "the room allows \(most) extensions of a session")
+            let allowed = most == 0 ? "no extension" : most == 1 ? "one extension" : "\(most) extensions"
+            return Refusal(.limitReached, "the room allows \(allowed) of a session")
         }
         return Refusal(.limitReached, "no extension fits into the longest session the room allows")
     }

@@ -8,6 +8,18 @@ struct LinkStates {
     var consuming: Set<Int> = []
     /// The broker takes no publications for now.
     var isBlocked = false
-    /// The last failure of each connection, so that each change is said once.
-    var lastError: [String: AMQPError] = [:]
+    /// The last failure of each connection and channel since it was open, so that each change is said once.
+    private var lastError: [String: AMQPError] = [:]
+    /// What the broker last did with a dead letter that it did not take; nil while it takes them.
+    var letterComplaint: LetterComplaint?
+
+    enum LetterComplaint { case refused, returned }
+
+    /// Whether a failure is another one than the last.
+    mutating func isNews(_ error: AMQPError, of name: String) -> Bool {
+        defer { lastError[name] = error }
+        return lastError[name] != error
+    }
+
+    mutating func isWell(_ name: String) { lastError[name] = nil }
 }

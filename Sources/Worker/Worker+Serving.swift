@@ -9,10 +9,20 @@ extension Worker {
     /// Does one batch. Returns whether more work waits.
     func serve(at uptime: Int64) -> Bool {
         guard !intake.isEmpty, outbox.held < settings.eventBound else { return false }
-        let ticks = intake.takeTicks(batchSize: settings.batchSize)
+        var ticks = intake.takeTicks(batchSize: settings.batchSize)
         let room = settings.batchSize - ticks.reduce(0) { $0 + $1.tick.rooms.count }
+        if !ticks.isEmpty, let next = intake.firstCommand, guardian.mustMark(next) {
+            // Decided before the command is marked: what a tick does must not count against it.
+            process(ticks: ticks, commands: [], at: uptime)
+            ticks = []
+            if health.isFailing { return false }
+        }
         let commands = takeCommands(atMost: room, at: uptime)
-        if !health.isFailing { process(ticks: ticks, commands: commands, at: uptime) }
+        if health.isFailing {
+            for tick in ticks { jobs.abandon(tick.tick.job) }
+        } else {
+            process(ticks: ticks, commands: commands, at: uptime)
+        }
         return !intake.isEmpty && outbox.held < settings.eventBound && !health.isFailing
     }
 
@@ -116,6 +126,7 @@ extension Worker {
             log.warning(
                 "batch refused by the store: tried one by one", ["error": error.description, "count": count])
             for (tick, isLast) in ticks {
+                if health.isFailing { jobs.abandon(tick.job) }
                 for (index, room) in tick.rooms.enumerated() where !health.isFailing {
                     let single = PendingTick(job: tick.job, rooms: [room], reply: tick.reply)
                     process(
@@ -154,6 +165,7 @@ extension Worker {
             do throws(StoreError) {
                 let positions = try store.commit(decision.commit)
                 published = []
+                health.succeed()
                 return Committed(decision: decision, positions: positions)
             } catch .conflict(let rooms) {
                 conflicts += 1

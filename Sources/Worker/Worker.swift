@@ -36,7 +36,7 @@ package final class Worker {
         /// Takes over the outbox, from a position on.
         case draining(after: Int64)
         /// Brings overdue rooms up to date, page by page.
-        case overdue
+        case overdue(after: OverdueRoom?)
         case serving
         /// Finishes what is in hand, until a point of the monotonic clock.
         case stopping(until: Int64)
@@ -116,7 +116,7 @@ package final class Worker {
         } else {
             switch phase {
             case .draining(let position): hasMore = drainOutbox(after: position)
-            case .overdue: hasMore = advanceOverdue(at: uptime)
+            case .overdue(let last): hasMore = advanceOverdue(after: last, at: uptime)
             case .serving: hasMore = serve(at: uptime)
             case .stopping(let end): continueStop(until: end, at: uptime)
             case .stopped: return 1_000
@@ -158,6 +158,10 @@ package final class Worker {
                 publisher.publish(publications, on: PublisherChannel.letters, generation: generation)
             }
         }
+        acknowledgeFinished()
+    }
+
+    func acknowledgeFinished() {
         for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
     }
 }

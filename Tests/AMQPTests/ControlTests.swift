@@ -18,12 +18,12 @@ struct ControlTests {
         }
         try await TestBroker.withLink(try TestBroker.configuration("deleted-queue"), plans) { link, log in
             _ = try await log.opened(1)
-            _ = try TestBroker.runControl("delete_queue \(queue)")
+            _ = try await TestBroker.runControl("delete_queue \(queue)")
             let (error, _) = try await log.closed(0)
             #expect(error?.kind == .consumerCancelled)
             #expect(error?.isConfiguration == false)
             _ = try await log.opened(0)
-            _ = try TestBroker.runControl("delete_queue \(queue)")
+            _ = try await TestBroker.runControl("delete_queue \(queue)")
             #expect(try await log.closed(0).error?.kind == .consumerCancelled)
             _ = try await log.opened(0)
             let publisher = log.all.compactMap { event -> UInt64? in
@@ -34,7 +34,7 @@ struct ControlTests {
                 [publication(1, exchange: "", key: queue, mandatory: true)], on: 1,
                 generation: try #require(publisher.last))
             _ = try await log.delivery(0)
-            _ = try TestBroker.runControl("delete_queue \(queue)")
+            _ = try await TestBroker.runControl("delete_queue \(queue)")
         }
     }
 
@@ -51,10 +51,10 @@ struct ControlTests {
         }
         try await TestBroker.withLink(try TestBroker.configuration(name), plans) { link, log in
             _ = try await log.opened(0)
-            let listed = try TestBroker.runControl("list_connections pid client_properties")
+            let listed = try await TestBroker.runControl("list_connections pid client_properties")
             let line = try #require(listed.split(separator: "\n").first { $0.contains(name) })
             let pid = try #require(line.split(separator: "\t").first)
-            _ = try TestBroker.runControl("close_connection '\(pid)' 'test says goodbye'")
+            _ = try await TestBroker.runControl("close_connection '\(pid)' 'test says goodbye'")
             let (error, _) = try await log.closed(0)
             #expect(error?.kind == .otherClose(320))
             #expect(error?.text.contains("goodbye") == true)

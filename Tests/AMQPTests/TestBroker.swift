@@ -38,8 +38,12 @@ enum TestBroker {
     }
 
     /// Runs rabbitmqctl and returns what it prints.
-    static func runControl(_ arguments: String) throws -> String {
+    static func runControl(_ arguments: String) async throws -> String {
         let command = try #require(control) + " -q " + arguments
+        return try await aside { try run(command) }
+    }
+
+    private static func run(_ command: String) throws -> String {
         let pipe = try #require(popen(command, "r"))
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -48,12 +52,15 @@ enum TestBroker {
             guard count > 0 else { break }
             output += buffer[..<count]
         }
-        #expect(pclose(pipe) == 0, "rabbitmqctl \(arguments)")
+        #expect(pclose(pipe) == 0, "\(command)")
         return String(decoding: output, as: UTF8.self)
     }
 
+    /// A queue that goes away by itself, a durable one after a minute without use.
     static func queue(_ name: ShortString, arguments: Table = [:], durable: Bool = false) -> DeclarationStep {
-        DeclarationStep(
+        var arguments = arguments
+        arguments["x-expires"] = .int32(60_000)
+        return DeclarationStep(
             .queue(name: name, durable: durable, exclusive: false, autoDelete: !durable, arguments: arguments)
         )
     }
@@ -77,18 +84,23 @@ enum TestBroker {
     }
 }
 
+/// Runs what blocks on a thread of its own, because tests share a few.
+func aside<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        do {
+            _ = try OwnedThread.start(name: "test-aside", stackBytes: 1 << 20) {
+                continuation.resume(with: Result(catching: body))
+            }
+        } catch {
+            continuation.resume(throwing: error)
+        }
+    }
+}
+
 extension Link {
-    /// Stops on a thread of its own, because a stop blocks and tests share few threads; tells how long it took.
+    /// Stops the link and tells how long it took.
     @discardableResult
     func stopAside() async throws -> Duration {
-        try await withCheckedThrowingContinuation { continuation in
-            do {
-                _ = try OwnedThread.start(name: "test-stop", stackBytes: 1 << 18) { [self] in
-                    continuation.resume(returning: ContinuousClock().measure { stop() })
-                }
-            } catch {
-                continuation.resume(throwing: error)
-            }
-        }
+        try await aside { [self] in ContinuousClock().measure { stop() } }
     }
 }

@@ -82,7 +82,7 @@ struct CommandDecoderTests {
         "what is absent or JSON by another spelling is taken",
         arguments: [
             nil, "", "application/json", "Application/JSON", "application/json; charset=utf-8",
-            "application/json;charset=latin1;x=y", " application/json ",
+            "application/json;charset=latin1;x=y", " application/json ", "application/json\t; a",
         ] as [ShortString?])
     func contentTypes(type: ShortString?) {
         let properties = Properties(contentType: type, contentEncoding: "")
@@ -130,6 +130,27 @@ struct CommandDecoderTests {
     func keyCharacters() throws {
         let id = try decode(#"{"command":"status","room":"r","id":"\u0001\u007f\u0085é"}"#).get().id
         #expect(id == "\u{1}\u{7F}\u{85}é")
+    }
+
+    @Test("a policy by itself decodes as within an open")
+    func policyAlone() {
+        func policy(_ json: String) -> Result<PolicyRequest, InvalidCommand> {
+            CommandDecoder.decodePolicy(Array(json.utf8))
+        }
+        #expect(
+            policy(#"{"windows":[10],"clock":"open"}"#)
+                == .success(PolicyRequest(windows: [.minutes(10)], clock: .open)))
+        #expect(policy("{}") == .success(PolicyRequest()))
+        for (json, fragment) in [
+            ("[]", "policy must be an object, not an array"), ("{", "ends too early"),
+            (#"{"windwos":[10]}"#, "did you mean \"policy.windows\"?"),
+        ] {
+            guard case .failure(let invalid) = policy(json) else {
+                Issue.record("\(json) was taken for a policy")
+                continue
+            }
+            #expect(invalid.detail.contains(fragment), "\(invalid.detail)")
+        }
     }
 
     @Test("a list as long as 64 KiB allow decodes")

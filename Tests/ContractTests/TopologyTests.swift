@@ -131,7 +131,8 @@ struct TopologyTests {
         arguments: [
             ("7d", "7D"), ("7D", "7D"), ("12h", "12h"), ("30m", "30m"), ("1Y", "1Y"), ("1M", "1M"),
             ("off", nil),
-            ("-1d", nil), ("0d", nil), ("7", nil), ("007d", "7D"),
+            ("-1d", nil), ("0d", nil), ("7", nil), ("007d", "7D"), ("007h", "7h"), ("7dd", nil),
+            ("9999999999d", nil),
         ] as [(String, String?)])
     func ages(text: String, argument: String?) {
         #expect(LogAge.argument(text) == argument)

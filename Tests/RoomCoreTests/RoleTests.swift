@@ -132,6 +132,19 @@ struct RoleTests {
         #expect(scene.perform(.destroy, at: .at(50)).answer == "unauthorized")
     }
 
+    @Test("A join or leave without a user, which no decoder lets through, is refused and changes nothing")
+    func withoutUser() {
+        for action in [Command.Action.join(role: .moderator), .leave] {
+            for actor in [Actor.nobody, .backend] {
+                var scene = Scene.running()
+                let step = scene.perform(action, by: actor, at: .at(10))
+                #expect(step.refusal != nil)
+                #expect(!step.transition.isChange)
+                #expect(scene.people.count == 2)
+            }
+        }
+    }
+
     @Test("Whoever left is not connected, and comes back as somebody new")
     func leaving() {
         var scene = Scene.running()

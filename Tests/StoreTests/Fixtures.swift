@@ -72,6 +72,12 @@ extension RoomStore {
         try #require(try load(BatchRequest(rooms: [id])).rooms[id])
     }
 
+    /// Writes rooms that are not there yet, in one commit.
+    func putNew(_ rooms: [Room]) throws {
+        _ = try commit(
+            BatchCommit(rooms: rooms.map { RoomWrite(room: $0, expectedVersion: 0, isChanged: true) }))
+    }
+
     /// Writes a room over whatever version it has.
     @discardableResult
     func put(_ room: Room, participants: [Participant] = []) throws -> [Int64] {

@@ -69,7 +69,8 @@ enum Dialer {
         set(tcp, TCP_KEEPIDLE, heartbeat)
         set(tcp, TCP_KEEPINTVL, max(1, heartbeat / 2))
         set(tcp, TCP_KEEPCNT, 4)
-        set(tcp, TCP_USER_TIMEOUT, heartbeat.multipliedReportingOverflow(by: 3000).partialValue)
+        // Later than the watchdog, which can say what happened.
+        set(tcp, TCP_USER_TIMEOUT, heartbeat.multipliedReportingOverflow(by: 4000).partialValue)
         set(tcp, TCP_NODELAY, 1)
     }
 }

@@ -59,6 +59,12 @@ final class LinkControl: Sendable {
     /// The duplicate, to wait on: unlike the library's own it stays valid until `release`.
     var descriptor: Int32? { socket.withLock { $0.duplicate } }
 
+    /// Whether the socket takes more data without waiting.
+    var hasRoom: Bool {
+        guard let descriptor else { return false }
+        return WakeUp.poll(descriptor, events: POLLOUT, or: nil, milliseconds: 0) == .ready
+    }
+
     func beginSession() {
         beat()
         socket.withLock { $0.isSession = true }

@@ -15,6 +15,8 @@ final class LinkLoop {
     /// What callers asked for last, by channel; it outlives the connection.
     var wishes: [Int: Bool] = [:]
     var isBlocked = false
+    /// Publications wait for the socket, not for the broker's leave.
+    var needsRoom = false
     var wantsReconnect = false
     private var lastGeneration: UInt64 = 0
 
@@ -142,6 +144,7 @@ final class LinkLoop {
         }
         slots = []
         isBlocked = false
+        needsRoom = false
     }
 }
 

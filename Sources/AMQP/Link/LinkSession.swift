@@ -6,6 +6,7 @@ extension LinkLoop {
     private static let framesPerRelease = 64
     private static let publicationsPerBurst = 16
     private static let publicationsPerTurn = 512
+    private static let bytesPerRoomCheck = 1 << 14
 
     /// Returns when the link is stopped, throws when the connection is over.
     func runSession(_ connection: Connection) throws(AMQPError) {
@@ -118,21 +119,32 @@ extension LinkLoop {
     }
 
     /// Sends what may be sent, in bursts; between two the frames are drained, because only there heartbeats are
-    /// noticed, and a publish after a missed one would hang. `false` if there is more.
+    /// noticed, and a publish after a missed one would hang. `false` if there is more to send at once.
+    ///
+    /// The library's sends wait for room without a limit, deaf to the very `connection.blocked` that explains why
+    /// there is none. So nothing is sent unless the socket has room (at least a third of its buffer then), and
+    /// `needsRoom` makes the loop wait for it with open ears. Only a body larger than that can still hang.
     func pump(_ connection: Connection) throws(AMQPError) -> Bool {
+        needsRoom = false
         var budget = Self.publicationsPerTurn
         var hasMore = true
-        while hasMore, budget > 0, !isBlocked {
+        while hasMore, budget > 0 {
             hasMore = false
             for index in slots.indices where slots[index].hasOutgoing {
                 control.beat()
                 _ = try drain(connection)
                 guard !isBlocked else { return true }
+                var unchecked = Self.bytesPerRoomCheck
                 for _ in 0..<Self.publicationsPerBurst {
-                    guard slots[index].machine?.mayPublish == true, let publication = slots[index].dequeue()
-                    else {
-                        break
+                    guard slots[index].hasOutgoing, slots[index].machine?.mayPublish == true else { break }
+                    if unchecked >= Self.bytesPerRoomCheck {
+                        unchecked = 0
+                        guard control.hasRoom else {
+                            needsRoom = true
+                            return true
+                        }
                     }
+                    guard let publication = slots[index].dequeue() else { break }
                     budget -= 1
                     guard publication.properties.fit(frameMaximum: connection.frameMaximum) else {
                         events.append(.refused(index, [publication.id]))
@@ -140,11 +152,12 @@ extension LinkLoop {
                     }
                     slots[index].machine?.published(publication)
                     try connection.publish(publication, channel: slots[index].number)
+                    unchecked += publication.body.count
                 }
                 if slots[index].hasOutgoing, slots[index].machine?.mayPublish == true { hasMore = true }
             }
         }
-        return !hasMore || isBlocked
+        return !hasMore
     }
 
     /// Waits for the broker, a command or the next timer.
@@ -158,7 +171,8 @@ extension LinkLoop {
         }
         guard milliseconds > 0 else { return }
         // The wake-up is cleared before the commands are taken, so none can come in between unnoticed.
-        _ = WakeUp.poll(descriptor, events: POLLIN, or: control.wake, milliseconds: milliseconds)
+        let events = needsRoom ? POLLIN | POLLOUT : POLLIN
+        _ = WakeUp.poll(descriptor, events: events, or: control.wake, milliseconds: milliseconds)
         control.wake.clear()
     }
 
@@ -178,7 +192,7 @@ extension LinkLoop {
         while Instant.now < deadline, let descriptor = control.descriptor {
             control.beat()
             do throws(AMQPError) {
-                if !isClosing, try pump(connection) {
+                if !isClosing, try pump(connection), !needsRoom {
                     try connection.sendClose()
                     isClosing = true
                 }
@@ -190,8 +204,9 @@ extension LinkLoop {
                 return
             }
             flush()
-            if isClosing {
-                _ = WakeUp.poll(descriptor, events: POLLIN, or: nil, milliseconds: max(0, deadline - .now))
+            if isClosing || needsRoom {
+                let events = needsRoom ? POLLIN | POLLOUT : POLLIN
+                _ = WakeUp.poll(descriptor, events: events, or: nil, milliseconds: max(0, deadline - .now))
             }
         }
     }

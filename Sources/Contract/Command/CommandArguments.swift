@@ -19,7 +19,7 @@ enum CommandArguments {
             policy: try policyRequest(fields.object("policy")))
     }
 
-    private static func policyRequest(_ fields: FieldReader?) throws(FieldProblem) -> PolicyRequest? {
+    static func policyRequest(_ fields: FieldReader?) throws(FieldProblem) -> PolicyRequest? {
         guard let fields else { return nil }
         try fields.refuseUnknown(
             besides: ["windows", "extension", "extenders", "maxExtensions", "maxTotal", "clock", "reopen"],

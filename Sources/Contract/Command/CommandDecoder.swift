@@ -18,6 +18,20 @@ package enum CommandDecoder {
         }
     }
 
+    /// The `policy` of an `open` by itself, as a client's option gives it.
+    package static func decodePolicy(_ json: [UInt8]) -> Result<PolicyRequest, InvalidCommand> {
+        switch StrictJSON.parse(json) {
+        case .failure(let problem): return .failure(InvalidCommand(.notJSON, problem.detail))
+        case .success(let value):
+            do {
+                let fields = try FieldReader([JSONMember("policy", value)]).object("policy")
+                return .success(try CommandArguments.policyRequest(fields) ?? PolicyRequest())
+            } catch {
+                return .failure(InvalidCommand(error.reason, error.detail))
+            }
+        }
+    }
+
     private static func command(
         in parsed: Result<JSONValue, JSONProblem>, properties: Properties
     ) throws(FieldProblem) -> Command {
@@ -39,7 +53,9 @@ package enum CommandDecoder {
             )
         }
         guard let type = properties.contentType, !type.isEmpty else { return }
-        let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.drop(while: isSpace).reversed()
+            .drop(while: isSpace).reversed()
         let lowercased = media.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 + 0x20 : $0 }
         guard lowercased.elementsEqual("application/json".utf8) else {
             throw FieldProblem(
@@ -66,14 +82,16 @@ package enum CommandDecoder {
 
 /// The fields that a command may have.
 enum CommandFields {
-    static let common = ["command", "room", "user", "id"]
-
-    static func known(_ kind: CommandKind) -> [String] { common + own(kind) }
+    static func known(_ kind: CommandKind) -> [String] { all[kind] ?? common }
 
     /// The command whose field this is.
     static func owner(_ field: String) -> CommandKind? {
         CommandKind.allCases.first { own($0).contains { $0.utf8.elementsEqual(field.utf8) } }
     }
+
+    private static let common = ["command", "room", "user", "id"]
+    private static let all = Dictionary(
+        uniqueKeysWithValues: CommandKind.allCases.map { ($0, common + own($0)) })
 
     private static func own(_ kind: CommandKind) -> [String] {
         switch kind {

@@ -132,12 +132,9 @@ struct FieldReader {
 enum Words {
     static func word<Word>(_ text: String, called name: String) throws(FieldProblem) -> Word
     where Word: RawRepresentable<String> & CaseIterable {
+        // Unicode calls more equal than we do, but nothing with as many bytes.
+        if let word = Word(rawValue: text), word.rawValue.utf8.count == text.utf8.count { return word }
         let words = Word.allCases.map(\.rawValue)
-        if let index = words.firstIndex(where: { $0.utf8.elementsEqual(text.utf8) }),
-            let word = Word(rawValue: words[index])
-        {
-            return word
-        }
         let hint = Likeness.nearest(to: text, among: words).map { " (did you mean \"\($0)\"?)" } ?? ""
         throw FieldProblem(
             "\(name) must be one of \(words.joined(separator: ", ")), not \(PrintableText.quoted(text))\(hint)"

@@ -36,7 +36,8 @@ struct JSONWriter {
     mutating func string(_ text: String) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 { appendEscaped(byte) }
+        var text = text
+        text.withUTF8 { appendEscaped($0) }
         bytes.append(UInt8(ascii: "\""))
     }
 
@@ -83,7 +84,22 @@ struct JSONWriter {
         needsComma = true
     }
 
-    private mutating func appendEscaped(_ byte: UInt8) {
+    /// Copies whole stretches between the few bytes that need an escape.
+    private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
+        var rest = text[...]
+        while let place = rest.firstIndex(where: Self.needsEscape) {
+            bytes.append(contentsOf: rest[..<place])
+            appendEscape(of: rest[place])
+            rest = rest[(place + 1)...]
+        }
+        bytes.append(contentsOf: rest)
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func appendEscape(of byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""): bytes.append(contentsOf: #"\""#.utf8)
         case UInt8(ascii: "\\"): bytes.append(contentsOf: #"\\"#.utf8)
@@ -92,11 +108,10 @@ struct JSONWriter {
         case 0x0A: bytes.append(contentsOf: #"\n"#.utf8)
         case 0x0C: bytes.append(contentsOf: #"\f"#.utf8)
         case 0x0D: bytes.append(contentsOf: #"\r"#.utf8)
-        case 0..<0x20:
+        default:
             bytes.append(contentsOf: byte < 0x10 ? #"\u000"#.utf8 : #"\u001"#.utf8)
             let digit = byte & 0x0F
             bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-        default: bytes.append(byte)
         }
     }
 }

@@ -12,14 +12,18 @@ package enum DeadLetter {
     /// Set where the headers could not be taken over: says why.
     package static let droppedHeader: ShortString = "x-overtime-dropped-headers"
 
-    /// The most that headers may take. A header frame larger than what was negotiated (131,072 bytes by
-    /// default) closes the connection, and with it everybody's messages.
+    /// The most that the original's headers may take. A header frame larger than what was negotiated
+    /// (131,072 bytes by default) closes the connection, and with it everybody's messages.
     package static let maximumHeaderBytes = 120_000
 
-    package static func properties(original: Properties, reason: String, detail: String) -> Properties {
+    package static func properties(
+        original: Properties, reason: String, detail: String, headerLimit: Int = maximumHeaderBytes
+    ) -> Properties {
         var properties = original
         var headers = Table((original.headers?.entries ?? []).map(renamed))
-        if let dropped = dropReason(original, headers) { headers = [droppedHeader: .text(dropped)] }
+        if let dropped = dropReason(original, headers, headerLimit) {
+            headers = [droppedHeader: .text(dropped)]
+        }
         headers[userIDHeader] = original.userID.map { .string($0.bytes) } ?? headers[userIDHeader]
         headers[expirationHeader] = original.expiration.map { .string($0.bytes) } ?? headers[expirationHeader]
         headers[reasonHeader] = .text(PrintableText.bounded(reason, to: 64))
@@ -32,10 +36,10 @@ package enum DeadLetter {
         return properties
     }
 
-    private static func dropReason(_ original: Properties, _ headers: Table) -> String? {
+    private static func dropReason(_ original: Properties, _ headers: Table, _ limit: Int) -> String? {
         if original.headersTooDeep { return "nested too deep" }
         let size = WireSize.bytes(headers)
-        return size > maximumHeaderBytes ? "too large: \(size) bytes" : nil
+        return size > limit ? "too large: \(size) bytes" : nil
     }
 
     private static func renamed(_ entry: Table.Entry) -> Table.Entry {

@@ -105,7 +105,7 @@ package enum LogAge {
         case UInt8(ascii: "d"): return "\(count)D"
         case UInt8(ascii: "Y"), UInt8(ascii: "M"), UInt8(ascii: "D"), UInt8(ascii: "h"), UInt8(ascii: "m"),
             UInt8(ascii: "s"):
-            return text
+            return "\(count)\(Unicode.Scalar(unit))"
         default: return nil
         }
     }

@@ -15,6 +15,7 @@ final class Connection {
     /// - Parameter mayCreate: false on reopening, so that a database that was taken away is never made anew.
     init(path: String, mayCreate: Bool) throws(StoreError) {
         self.path = path
+        _ = Self.librarySettings
         let flags =
             SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
             | SQLITE_OPEN_EXRESCODE
@@ -35,6 +36,8 @@ final class Connection {
 
     /// The file is free once the statements are gone too.
     deinit { sqlite3_close_v2(handle) }
+
+    private static let librarySettings = overtime_sqlite_drop_memory_statistics()
 
     // MARK: Running SQL
 

@@ -129,13 +129,9 @@ private enum CommandOptions {
     /// The policy as the worker would read it.
     private static func policy(_ options: Options) throws(UsageError) -> PolicyRequest? {
         guard let text = options["policy"] else { return nil }
-        let body = Array(#"{"command":"open","room":"r","policy":\#(text)}"#.utf8)
-        switch CommandDecoder.decode(body: body, properties: Properties()) {
-        case .success(let command):
-            guard case .open(let request) = command.action else { return nil }
-            return request.policy
-        case .failure(let invalid):
-            throw UsageError("--policy: \(invalid.detail)")
+        switch CommandDecoder.decodePolicy(Array(text.utf8)) {
+        case .success(let policy): return policy
+        case .failure(let invalid): throw UsageError("--policy: \(invalid.detail)")
         }
     }
 

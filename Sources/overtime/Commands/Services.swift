@@ -15,6 +15,7 @@ extension ProgramCommand {
         Signals.block()
         let composition = Composition.load(options)
         guard case .sqlite(let path) = composition.configuration.store else { return .configuration }
+        composition.warnOfUnserved()
         return WorkerProcess(
             settings: composition.workerSettings, storePath: path, connection: { composition.link($0) },
             declares: composition.configuration.amqp.declare, log: composition.log("worker"),
@@ -33,6 +34,7 @@ extension ProgramCommand {
         try refuseArguments(options)
         Signals.block()
         let composition = Composition.load(options)
+        composition.warnOfUnserved()
         return SchedulerProcess(
             topology: composition.topology, connection: { composition.link($0) },
             declares: composition.configuration.amqp.declare, log: composition.log("scheduler"),

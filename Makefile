@@ -1,0 +1,34 @@
+# Every target is one script or one swift call, so that CI and people run the same.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint build up down clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Play a room through on a broker of its own, and check what happened
+	@scripts/install-deps
+	swift build -c release --product overtime
+	@scripts/demo
+
+test: ## Run every test against a real broker of its own
+	@scripts/install-deps
+	@scripts/test
+
+lint: ## Check formatting and scripts
+	@scripts/lint
+
+build: ## Build overtime for release
+	@scripts/install-deps
+	swift build -c release --product overtime
+
+up: ## Start broker, worker and scheduler in the background
+	@scripts/install-deps
+	swift build -c release --product overtime
+	@scripts/up
+
+down: ## End what `make up` started, and remove its files
+	@scripts/down
+
+clean: ## Remove everything that was built
+	@if [ -d .run ]; then scripts/down; fi
+	rm -rf .build

@@ -1,0 +1,135 @@
+import RoomCore
+import Testing
+
+@testable import Store
+
+/// Costs by SQLite's own count of virtual machine steps, which no busy machine disturbs.
+@Suite("costs")
+struct SQLiteCostTests {
+    /// Steps of the statements that a join runs, load and commit together.
+    private func stepsOfJoin(_ store: SQLiteStore, _ id: RoomID, user: UserID) throws -> Int {
+        func take() throws -> Int {
+            try store.reading { link throws(StoreError) in
+                let used = link.statements
+                return [
+                    used.room, used.roomHead, used.updateRoom, used.putRoom,
+                    used.participant, used.putParticipant, used.answer, used.insertAnswer, used.insertOutbox,
+                    used.removeOutbox, used.putLeftover, used.definition, used.countDefinition,
+                ].reduce(0) { $0 + $1.takeStepCount() }
+            }
+        }
+        _ = try take()
+        let key = CommandKey(room: id, id: CommandID("join of \(user)"))
+        let state = try store.load(
+            BatchRequest(rooms: [id], participants: [ParticipantKey(room: id, user: user)], keys: [key]))
+        let stored = try #require(state.rooms[id])
+        var room = stored.room
+        room.sequence += 1
+        room.session?.connected += 1
+        let positions = try store.commit(
+            BatchCommit(
+                rooms: [RoomWrite(room: room, expectedVersion: stored.version, isChanged: true)],
+                participants: [
+                    ParticipantWrite(
+                        room: id, session: room.sessionNumber,
+                        change: .connected(Participant(user: user, role: .viewer, joinedAt: .noon)))
+                ],
+                answers: [
+                    AnswerWrite(key: key, canonical: [1], reply: [2], session: room.sessionNumber, at: .noon)
+                ],
+                outbox: [draft(id, room.sequence)]))
+        let steps = try take()
+        try store.markPublished(positions)
+        return steps
+    }
+
+    @Test("a join costs the same in a room of 10 and of 1,000, among 10 rooms and 1,000")
+    func join() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        func people(_ count: Int64) -> [Participant] {
+            (0..<count).map { Participant(user: UserID("user \($0)"), role: .viewer, joinedAt: .noon) }
+        }
+        for number in 0..<10 { try store.put(.running(RoomID("other \(number)"))) }
+        try store.put(.running("small", connected: 10), participants: people(10))
+        let small = try stepsOfJoin(store, "small", user: "ann")
+        try store.putNew((10..<1_000).map { .running(RoomID("other \($0)")) })
+        try store.put(.running("large", connected: 1_000), participants: people(1_000))
+        let large = try stepsOfJoin(store, "large", user: "ann")
+        #expect(small > 50)
+        #expect(Double(large) / Double(small) < 1.1, "\(small) and \(large) steps")
+    }
+
+    @Test("the end of a session costs the same with 10 and with 1,000 connected")
+    func end() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        var steps: [Int] = []
+        for count in [Int64(10), 1_000] {
+            let id = RoomID("\(count)")
+            let users = (0..<count).map {
+                Participant(user: UserID("\($0)"), role: .viewer, joinedAt: .noon)
+            }
+            try store.put(.running(id, connected: count), participants: users)
+            func take() throws -> Int {
+                try store.reading { link throws(StoreError) in
+                    let used = link.statements
+                    return [used.putRoom, used.putLeftover, used.removeParticipant].reduce(0) {
+                        $0 + $1.takeStepCount()
+                    }
+                }
+            }
+            _ = try take()
+            try store.put(Room.running(id).ended(at: .noon))
+            steps.append(try take())
+        }
+        #expect(steps[0] == steps[1] && steps[0] > 0)
+    }
+
+    @Test("every page and search goes by an index")
+    func plans() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        let queries = [
+            "SELECT * FROM rooms WHERE id = ?1": "PRIMARY KEY (id=?)",
+            "SELECT id FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id": "rooms_live (id>?)",
+            """
+            SELECT due_at, id FROM rooms WHERE due_at <= ?1 AND (due_at, id) >= (?2, ?3)
+            ORDER BY due_at, id LIMIT ?4
+            """: "rooms_due",
+            "SELECT id FROM rooms WHERE idle_since < ?1 ORDER BY idle_since, id LIMIT ?2": "rooms_idle",
+            "SELECT reply FROM answers WHERE room = ?1 AND id = ?2": "answers_by_key (room=? AND id=?)",
+            "SELECT at FROM answers WHERE at < ?1 AND (at, number) > (?2, ?3) ORDER BY at, number LIMIT ?4":
+                "answers_by_time",
+            "DELETE FROM outbox WHERE position BETWEEN ?1 AND ?2": "PRIMARY KEY (rowid>? AND rowid<?)",
+        ]
+        for (query, expected) in queries {
+            let plan = try store.reading { link throws(StoreError) in
+                let row = try link.connection.statement("EXPLAIN QUERY PLAN \(query)")
+                var lines: [String] = []
+                while try row.step() { lines.append(row.text(3) ?? "") }
+                return lines.joined(separator: "; ")
+            }
+            #expect(
+                plan.contains(expected) && plan.hasPrefix("SEARCH") && !plan.contains("TEMP B-TREE"),
+                "\(plan)")
+        }
+    }
+
+    @Test("overdue rooms of one instant are paged without walking past those before")
+    func overduePage() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        try store.putNew((1_000..<3_000).map { .running(RoomID("\($0)")) })
+        func steps(after room: RoomID) throws -> Int {
+            let link = try store.reading { link throws(StoreError) in link }
+            _ = link.statements.overduePage.takeStepCount()
+            let page = try store.overdue(
+                at: .latest, after: OverdueRoom(dueAt: .noon(plus: 50), room: room), limit: 10)
+            #expect(page.count == 10)
+            return link.statements.overduePage.takeStepCount()
+        }
+        let (first, last) = (try steps(after: "1000"), try steps(after: "2900"))
+        #expect(Double(last) / Double(first) < 1.5, "\(first) and \(last) steps")
+    }
+}
