@@ -64,6 +64,7 @@ package final class Worker {
     var published: [Int64] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
+    var clockSteps = ClockSteps()
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -96,6 +97,9 @@ package final class Worker {
 
     /// Takes what has arrived. Quick: the work is done by `run`.
     package func handle(_ inputs: [Input], at uptime: Int64) {
+        if let step = clockSteps.look(wall: clock.nowMilliseconds(), uptime: uptime) {
+            log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
+        }
         for input in inputs {
             switch input {
             case .consumer(let event): handleConsumer(event, at: uptime)
