@@ -373,6 +373,7 @@ def test_adhoc_rooms(installation, wire, history):
     installation.worker(environment={"OVERTIME_ROOMS_ADHOC": "true", "OVERTIME_ROOMS_DURATION": "45m"})
     assert wire.ok("join", "a", "ada")["session"]["number"] == 1
     assert history.wait_event("a", "room.opened").data["duration"] == 45
+    history.wait_sequence("a", 3)
     assert [event.type for event in history.rooms["a"]] == [
         "room.opened",
         "session.started",

@@ -289,8 +289,8 @@ def test_an_alarm_of_the_broker(installation, wire, worker, broker, history):
 def test_the_broker_goes_and_comes_back(installation, wire, worker, scheduler, broker, history, figure):
     """First it stops in order, then like in a power cut.
 
-    In this order: a quorum queue of RabbitMQ 3.10 that was declared a second before the kill may never
-    have a leader again, whoever uses it; after an orderly stop the queue is safe.
+    In this order, because a quorum queue of RabbitMQ 3.10 that was declared a second before the kill may
+    never have a leader again, whoever uses it; after an orderly stop the queue is safe.
     """
     for way in ("stop_app", "power cut"):
         if way == "power cut" and not broker.can_cut_power:

@@ -93,9 +93,8 @@ def test_what_is_wrong_for_good(installation, wire, worker, broker, powerless, f
         last = errors(process)[-1:] or [""]
         if not all(word.lower() in last[0].lower() for word in words):
             problems.append(f"{name}: the last line does not name {words}: {last[0]}")
-        if len(errors(process)) > 1 and name != "rights":
-            # Told as a warning while it is tried again, as an error once.
-            problems.append(f"{name}: more than one error: {errors(process)}")
+        if sum("giving up" in error for error in errors(process)) != 1:
+            problems.append(f"{name}: not exactly one last word: {errors(process)}")
         for line in process.lines:
             if "wrong" in str(line.get("error", "")) and "guest:wrong" in str(line):
                 problems.append(f"{name}: tells the password")

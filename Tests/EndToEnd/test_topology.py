@@ -95,6 +95,7 @@ def test_two_shards_keep_a_room_in_its_queue(broker, installation, wire, history
     for call in calls:
         assert history.wait_reply(call)["ok"]
     for room in rooms:
+        history.wait_sequence(room, 3)
         assert [event.type for event in history.rooms[room]] == [
             "room.opened",
             "session.started",
