@@ -28,15 +28,7 @@ package struct SchedulerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Scheduler.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let id = RandomToken.make()
         log.info("starting", ["version": version, "scheduler": id, "pid": getpid()])
         let plans = SchedulerPlans(topology: topology, mode: declares ? .active : .passive)

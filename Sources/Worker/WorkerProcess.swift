@@ -35,15 +35,7 @@ package struct WorkerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Worker.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let identity = RunRow(
             id: RandomToken.make(), pid: getpid(), host: HostName.current,
             startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()))
