@@ -1,5 +1,6 @@
 """Section 2 and 3: every command with its answers, and every refusal with its code."""
 
+import secrets
 import time
 
 import pytest
@@ -385,7 +386,7 @@ def test_adhoc_rooms(installation, wire, history):
 
 @pytest.fixture(scope="session")
 def operator(broker):
-    name, password = "e2e-operator", "secret"
+    name, password = f"e2e-operator-{secrets.token_hex(3)}", "secret"
     broker.ctl("add_user", name, password)
     broker.ctl("set_permissions", "-p", "/", name, ".*", ".*", ".*")
     yield name, broker.url.replace("guest:guest", f"{name}:{password}")
