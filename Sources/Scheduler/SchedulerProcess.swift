@@ -51,10 +51,13 @@ package struct SchedulerProcess: Sendable {
             consumer.stop()
             publisher.stop()
         }
-        return drive(scheduler, mailbox: mailbox)
+        return drive(scheduler, watch: TopologyWatch(link: consumer), mailbox: mailbox)
     }
 
-    private func drive(_ scheduler: Scheduler, mailbox: Mailbox<Scheduler.Input>) -> ProcessExit {
+    private func drive(
+        _ scheduler: Scheduler, watch: TopologyWatch, mailbox: Mailbox<Scheduler.Input>
+    ) -> ProcessExit {
+        var watch = watch
         var gate = SchedulerPlans.startGate
         var wait: Int64 = 0
         var inputs: [Scheduler.Input] = []
@@ -66,7 +69,9 @@ package struct SchedulerProcess: Sendable {
                 return .configuration
             }
             let uptime = MonotonicClock.milliseconds()
+            inputs.removeAll { if case .consumer(let event) = $0 { watch.handle(event) } else { false } }
             scheduler.handle(inputs, at: uptime)
+            watch.look(at: uptime)
             if scheduler.isStopped {
                 log.info("stopped")
                 return .ok
@@ -121,13 +126,14 @@ final class SchedulerPlans: Sendable {
             component: "scheduler", token: "\(token).ticks",
             bindings: [OwnQueue.Binding(exchange: topology.ticks)],
             arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
-        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
+        let listening = [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
             queue, part in
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
+        return listening + [ChannelPlan(declare: topology.declarations(.passive, parts: [.events]))]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.
@@ -137,5 +143,6 @@ final class SchedulerPlans: Sendable {
 
     static let startGate = StartGate(
         expecting: Set(SchedulerChannel.all.map { StartGate.Part(link: "consumer", channel: $0) })
-            .union([StartGate.Part(link: "publisher", channel: 0)]))
+            .union([StartGate.Part(link: "publisher", channel: 0)]),
+        optional: [StartGate.Part(link: "consumer", channel: SchedulerChannel.watch)])
 }

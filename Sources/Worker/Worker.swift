@@ -64,6 +64,8 @@ package final class Worker {
     var published: [Int64] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
+    /// When the topology is declared again.
+    var topologyAt: Int64 = 0
     var clockSteps = ClockSteps()
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
@@ -130,6 +132,7 @@ package final class Worker {
         send(at: uptime)
         markPublished(at: uptime)
         prune(at: uptime)
+        declareTopology(at: uptime)
         if hasMore { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty

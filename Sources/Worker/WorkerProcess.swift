@@ -68,12 +68,10 @@ package struct WorkerProcess: Sendable {
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries
-                if said != error || givesUp {
-                    log.error(
-                        givesUp
-                            ? "giving up: the store cannot be opened"
-                            : "the store cannot be opened: trying again",
-                        ["error": error.description])
+                if givesUp {
+                    log.error("giving up: the store cannot be opened", ["error": error.description])
+                } else if said != error {
+                    log.warning("the store cannot be opened: trying again", ["error": error.description])
                 }
                 said = error
                 if givesUp { return nil }
