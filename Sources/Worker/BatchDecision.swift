@@ -204,11 +204,12 @@ struct BatchDecision {
     }
 
     /// The commit of everything decided, with the version of every room looked at.
-    mutating func finish(published: [Int64]) {
+    mutating func finish(published: [Int64], givenUp: [AttemptKey]) {
         commit.rooms = order.compactMap { id in
             rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
         }
         commit.published = published
+        commit.clearedAttempts += givenUp
     }
 }
 

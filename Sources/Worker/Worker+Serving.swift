@@ -41,7 +41,11 @@ extension Worker {
                 continue
             }
             guard let attempt = mark(delivery, at: uptime) else { break }
-            if let command = decode(delivery, attempt: attempt, at: uptime) { pending.append(command) }
+            if let command = decode(delivery, attempt: attempt, at: uptime) {
+                pending.append(command)
+            } else {
+                givenUp.append(attempt)
+            }
             break
         }
         return pending
@@ -55,8 +59,7 @@ extension Worker {
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
             deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
-            // Its marks go with the next commit of nothing else.
-            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+            givenUp.append(key)
         } catch {
             storeFailed(error, at: uptime)
         }
@@ -149,6 +152,7 @@ extension Worker {
         }
         for command in commands {
             jobs.abandon(command.job)
+            if let attempt = command.attempt { givenUp.append(attempt) }
             deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
         }
     }
@@ -161,10 +165,11 @@ extension Worker {
             var decision = BatchDecision(state: state, settings: settings.rooms, source: settings.source)
             for tick in ticks { decision.decide(tick, now: now) }
             for command in commands { decision.decide(command, now: now) }
-            decision.finish(published: published)
+            decision.finish(published: published, givenUp: givenUp)
             do throws(StoreError) {
                 let positions = try store.commit(decision.commit)
                 published = []
+                givenUp = []
                 health.succeed()
                 return Committed(decision: decision, positions: positions)
             } catch .conflict(let rooms) {
