@@ -24,6 +24,19 @@ end_to_end = _end_to_end()
 MARK, FIGURES = end_to_end.MARK, end_to_end.FIGURES
 binary, broker, figure = end_to_end.binary, end_to_end.broker, end_to_end.figure
 nothing_left_behind = end_to_end.nothing_left_behind
+pytest_terminal_summary = end_to_end.pytest_terminal_summary
+
+
+@pytest.fixture
+def say(request):
+    """Prints a line while the test runs, as it may take long and its seeds must be known whatever comes."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line):
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", end="", flush=True)
+
+    return say
 
 
 @pytest.fixture(scope="session")

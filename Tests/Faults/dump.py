@@ -61,3 +61,41 @@ class Dump:
             if key not in terminal:
                 found.append(f"an answer to {key} is stored that nobody was given")
         return found
+
+
+def effects(history, calls):
+    """Each applied join and leave made its one event, and no such event comes from nowhere or twice from one id."""
+    found, caused = [], {}
+    kinds = {"join": "participant.joined", "leave": "participant.left", "extend": "session.extended"}
+    for call in calls:
+        kind = kinds.get(call.command["command"])
+        if kind is None or not call.replies or not call.replies[0][0]["ok"]:
+            continue
+        room, user, sequence = call.command["room"], call.command["user"], call.replies[0][0]["sequence"]
+        # Behind a first join its session's window may open in the same moment.
+        events = history.rooms.get(room, ())[max(0, sequence - 2):sequence]
+        event = next((event for event in reversed(events) if event.type == kind and (
+            event.data.get("by") if kind == "session.extended" else event.data["user"]) == user), None)
+        if event is None:
+            if kind != "participant.joined" or not _connected(history.rooms.get(room, ()), sequence, user):
+                found.append(f"{call} was applied as {sequence} and nothing shows it: {events}")
+        elif caused.setdefault((room, event.sequence), call.command["id"]) != call.command["id"]:
+            # Joining again while connected has no event; the one found is another's.
+            if kind != "participant.joined":
+                found.append(f"{event!r} is the effect of two commands: {call}")
+    for room, events in history.rooms.items():
+        for event in events:
+            if event.type in kinds.values() and (room, event.sequence) not in caused:
+                found.append(f"{event!r} is the effect of no command that was answered")
+    return found
+
+
+def _connected(events, sequence, user):
+    """Whether a user is in the room after this event."""
+    inside = False
+    for event in events[:sequence]:
+        if event.type in ("session.ended", "session.started"):
+            inside = False
+        elif event.type.startswith("participant.") and event.data["user"] == user:
+            inside = event.type != "participant.left"
+    return inside

@@ -6,6 +6,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import pika
 from conftest import MARK
 from history import Event, History
 from overtime import Installation
@@ -38,13 +39,15 @@ class LaneWire(Wire):
 
 
 class Lane:
-    def __init__(self, binary, broker, killpoint):
+    def __init__(self, binary, broker, killpoint, wire=None):
         self.broker = broker
         self.killpoint = killpoint
         self.directory = tempfile.mkdtemp(prefix="overtime-lane.")
         self.prefix = f"k{secrets.token_hex(4)}"
         self.installation = Installation(binary, broker.url, self.prefix, self.directory, {"E2E_RUN": MARK})
-        self.wire = LaneWire(broker.url, self.prefix)
+        self.wire = wire(self.prefix) if wire else LaneWire(broker.url, self.prefix)
+        self.history = self.wire.history
+        self.store = f"{self.directory}/overtime.db"
         self.wire.audit()
         self.runs = 0
         self.keep = []
@@ -99,5 +102,9 @@ class Lane:
         exchanges = [
             f"{self.prefix}.{name}" for name in ("commands", "events.topic", "events", "queries", "ticks", "dead")]
         with _deleting:
-            self.broker.delete(queues + list(self.wire.queues), exchanges)
+            try:
+                self.broker.delete(queues + list(self.wire.queues), exchanges)
+            except pika.exceptions.AMQPConnectionError:
+                # The broker was gone meanwhile, and with it the connection for such things.
+                self.broker.delete(queues + list(self.wire.queues), exchanges)
         shutil.rmtree(self.directory, ignore_errors=True)

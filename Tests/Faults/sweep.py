@@ -8,15 +8,15 @@ TRIES = 3
 
 
 class Sweep:
-    """Hands out the points. With `every` > 1 only each such point, counted from `first` on."""
+    """Hands out the points. `draw` is told how many steps there are, and says: each how many-th, from which on."""
 
-    def __init__(self, lane_type, arguments, lanes, every=1, first=0, tell=lambda line: None):
+    def __init__(self, lane_type, arguments, lanes, draw, tell):
         self.lane_type = lane_type
         self.arguments = arguments
         self.lanes = lanes
-        self.every = every
-        self.first = first
+        self.draw = draw
         self.tell = tell
+        self.tasks = []
         self.killed = Counter()
         self.missed = []
         self.violations = []
@@ -37,6 +37,7 @@ class Sweep:
             self._learn(counts)
             if problems:
                 self.violations.append(f"{lane.name}, killed nowhere: " + "\n".join(problems))
+                self.tell(self.violations[-1])
         if self.violations:
             lane.close()
             return
@@ -48,17 +49,15 @@ class Sweep:
         for thread in threads:
             thread.join()
 
-    @property
-    def total(self):
-        return sum(self._limits.values())
-
     def _learn(self, counts):
         for point, count in counts.items():
             self._limits[point] = max(count, self._limits.get(point, 0))
 
     def _plan(self):
         points = [(point, number) for point, limit in self._limits.items() for number in range(1, limit + 1)]
-        self._tasks = [task for index, task in enumerate(points) if (index + self.first) % self.every == 0]
+        self.every, first = self.draw(len(points))
+        self._tasks = [task for index, task in enumerate(points) if index % self.every == first % self.every]
+        self.tasks = list(self._tasks)
         # All kinds of steps from the beginning on, so that a sweep that is stopped has seen something of each.
         self._tasks.sort(key=lambda task: -task[1])
 
