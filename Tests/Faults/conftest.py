@@ -46,7 +46,7 @@ def killpoint(tmp_path_factory):
     if compiler is None:
         pytest.skip("there is no C compiler to build the tracer with")
     target = str(tmp_path_factory.mktemp("killpoint") / "killpoint")
+    source = ROOT / "Tests/Faults/killpoint.c"
     subprocess.run(
-        [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", target, ROOT / "Tests/Faults/killpoint.c"], check=True,
-        timeout=60)
+        [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", target, source], check=True, timeout=60)
     return target

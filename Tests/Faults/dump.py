@@ -24,13 +24,14 @@ class Dump:
                     (room, key): json.loads(reply)
                     for room, key, reply in connection.execute("SELECT room, id, reply FROM answers")}
                 # Crashed ones stay until the start after next, which sees that no mark names them.
-                self.runs = connection.execute("SELECT id FROM runs WHERE crashed_at IS NULL").fetchall()
+                self.runs = connection.execute(
+                    "SELECT id FROM runs WHERE crashed_at IS NULL").fetchall()
                 self.attempts = connection.execute("SELECT key, run FROM attempts").fetchall()
             finally:
                 connection.close()
 
     def problems(self, history, calls):
-        """Each committed event was heard, each answer is the stored one, and nothing waits to be told or tried."""
+        """Each committed event was heard, each answer is the stored one, and nothing waits any more."""
         found = []
         if self.integrity != ["ok"]:
             found.append(f"integrity_check: {self.integrity}")
@@ -64,7 +65,7 @@ class Dump:
 
 
 def effects(history, calls):
-    """Each applied join and leave made its one event, and no such event comes from nowhere or twice from one id."""
+    """Each applied join, leave and extension made its one event, and each such event has its one command."""
     found, caused = [], {}
     kinds = {"join": "participant.joined", "leave": "participant.left", "extend": "session.extended"}
     for call in calls:

@@ -61,10 +61,11 @@ class Lane:
         return self.history
 
     def traced(self, component, point=None, number=0):
-        """Starts a component that is killed just before its `number`th step of this kind, or whose steps are counted."""
+        """Starts a component that is killed just before its `number`th step of a kind, or only counted."""
         self.report = f"{self.directory}/report-{self.runs}"
         aim = [point, str(number)] if point else []
-        return self.start(component, [self.killpoint, self.report, f"{self.directory}/{self.runs}/", *aim, "--"])
+        store = f"{self.directory}/{self.runs}/"
+        return self.start(component, [self.killpoint, self.report, store, *aim, "--"])
 
     def start(self, component, command=()):
         return self.installation.start(
@@ -100,7 +101,8 @@ class Lane:
         self.wire.close()
         queues = [f"{self.prefix}.{name}" for name in ("commands", "events.log", "queries", "ticks", "dead")]
         exchanges = [
-            f"{self.prefix}.{name}" for name in ("commands", "events.topic", "events", "queries", "ticks", "dead")]
+            f"{self.prefix}.{name}"
+            for name in ("commands", "events.topic", "events", "queries", "ticks", "dead")]
         with _deleting:
             try:
                 self.broker.delete(queues + list(self.wire.queues), exchanges)

@@ -1,4 +1,4 @@
-"""Some 45 commands for a few rooms, sent in waves, whose every answer and event is known, whatever is killed meanwhile."""
+"""Some 45 commands in waves, whose every answer and event is known, whatever is killed meanwhile."""
 
 from wire import CODES
 
@@ -9,7 +9,7 @@ TIMED = object()
 
 
 class Scenario:
-    """The commands of one run. `whole` and `board` are known exactly, `brief` and `quick` live by the clock."""
+    """The commands of one run. `whole` and `board` are known exactly, `brief` and `quick` go by time."""
 
     def __init__(self, wire, tag):
         self.wire = wire
@@ -31,7 +31,8 @@ class Scenario:
             key = fields.pop("id", None)
             body = fields.pop("body", None)
             arguments = {"id": key} if key else {}
-            message, call = self.wire.message(command, self.room(room), user, body=body, **arguments, **fields)
+            message, call = self.wire.message(
+                command, self.room(room), user, body=body, **arguments, **fields)
             self.expected[call.correlation] = outcome
             built.append((message, call))
         return built
@@ -93,7 +94,7 @@ class Scenario:
         return [self.room("brief"), self.room("quick")]
 
     def advance(self):
-        """Sends the next wave once the one before it has an answer; true when there is nothing more to come."""
+        """Sends the next wave once the one before has an answer; true when nothing more is to come."""
         history = self.wire.history
         while self.sent < len(self.waves) and (
                 self.sent == 0 or any(call.replies for _, call in self.waves[self.sent - 1])):
@@ -108,7 +109,9 @@ class Scenario:
         history = self.wire.history
         unanswered = [call for call in self.calls if call.receipt and not call.replies]
         running = [room for room in self.timed_rooms if not history.events(room, "session.ended")]
-        return f"{len(unanswered)} answers ({unanswered[:2]}) and the ends of {running}; {self.sent} waves were sent"
+        return (
+            f"{len(unanswered)} answers ({unanswered[:2]}) and the ends of {running}; "
+            f"{self.sent} waves were sent")
 
     def problems(self):
         """What differs from what must have come."""
@@ -123,15 +126,17 @@ class Scenario:
                     found.append(f"{call} should have become {expected}: {reply}")
                 if not reply["ok"] and reply["error"]["code"] != CODES[outcome]:
                     found.append(f"{call} has another code: {reply}")
-        joined, started, window = "participant.joined", "session.started", "session.window.opened"
+        joined, left = "participant.joined", "participant.left"
+        started, window, extended = "session.started", "session.window.opened", "session.extended"
+        destroyed, ended = "session.destroy.acknowledged", "session.ended"
         exact = {
             "whole": [
-                "room.opened", started, joined, window, joined, joined, "session.extended", "participant.left",
-                "participant.left", "session.destroy.acknowledged", "session.ended"],
+                "room.opened", started, joined, window, joined, joined, extended, left, left, destroyed,
+                ended],
             # Two hours with a window of one: no window is open when the second session starts.
             "board": [
-                "room.opened", started, joined, window, joined, "session.extended", "session.destroy.acknowledged",
-                "session.ended", "room.opened", started, joined, "session.destroy.acknowledged", "session.ended"]}
+                "room.opened", started, joined, window, joined, extended, destroyed, ended,
+                "room.opened", started, joined, destroyed, ended]}
         for name, types in exact.items():
             came = [event.type for event in self.wire.history.rooms[self.room(name)]]
             if came != types:

@@ -43,7 +43,7 @@ class SchedulerLane(Lane):
 
         def ended():
             nonlocal sent
-            # A session that is extended in its window: what the scheduler knew of its end is of no use any more.
+            # A session that is extended in its window: the scheduler must forget the end that it knew.
             if not sent and self.history.events(extended, "session.window.opened"):
                 sent = True
                 calls.append(self.wire.send("extend", extended, "ada"))
@@ -52,7 +52,8 @@ class SchedulerLane(Lane):
 
         while True:
             self.history.changed.wait(
-                lambda: ended() or not scheduler.running, LIMIT, lambda: f"the ends of {rooms}\n{self.log()}")
+                lambda running=scheduler: ended() or not running.running, LIMIT,
+                lambda: f"the ends of {rooms}\n{self.log()}")
             if scheduler.running and scheduler.terminate()[0] == 0:
                 break
             down = down or time.time()
@@ -66,12 +67,13 @@ class SchedulerLane(Lane):
         return [problem for room in rooms for problem in self.unannounced(room, down, back)]
 
     def unannounced(self, room, down, back):
-        """Windows that were open while a scheduler was there and of which nothing was heard; ends that came late."""
+        """Windows that were open while a scheduler was there and were not announced; ends that came late."""
         problems = []
         events = self.history.rooms[room]
         lengths = [0.8, 0.4, 0]
-        ends = [(seconds(event.data["endsAt"]), event.data.get("extensions", 0), event.time) for event in events
-                if event.type in ("session.started", "session.extended")]
+        ends = [
+            (seconds(event.data["endsAt"]), event.data.get("extensions", 0), event.time)
+            for event in events if event.type in ("session.started", "session.extended")]
         began = events[1].time
         for index, (end, extensions, since) in enumerate(ends):
             until = ends[index + 1][2] if index + 1 < len(ends) else end
@@ -84,7 +86,8 @@ class SchedulerLane(Lane):
                 notices = self.history.events(
                     room, "session.window.opened", extensions=extensions, window=window)
                 if not notices and closes - opens > PROMPT / 3:
-                    problems.append(f"{room}: window {window} after {extensions} extensions was not announced")
+                    problems.append(
+                        f"{room}: window {window} after {extensions} extensions was not announced")
         last = self.history.events(room, "session.ended")[0]
         if last.data["lateBy"] > PROMPT + (max(0, back - ends[-1][0]) if down else 0):
             problems.append(f"{room} ended {last.data['lateBy']} s late")

@@ -60,8 +60,8 @@ class Storm:
         self.random.shuffle(kinds)
         return kinds
 
-    # The commands: every room in turn, each user joins, asks for time and leaves; now and then one is repeated, and
-    # now and then a room opens whose windows and end come due in the midst of it.
+    # The commands: every room in turn, each user joins, asks for time and leaves; now and then one is
+    # repeated, and now and then a room opens whose windows and end come due in the midst of it.
 
     def _commands(self):
         rooms = [f"room-{number}" for number in range(ROOMS)]
@@ -98,7 +98,8 @@ class Storm:
         self._send(list(zip(self.calls[-count:], messages, strict=True)))
 
     def _send(self, pairs):
-        for pair, receipt in zip(pairs, self.wire.publish_many([message for _, message in pairs]), strict=True):
+        receipts = self.wire.publish_many([message for _, message in pairs])
+        for pair, receipt in zip(pairs, receipts, strict=True):
             pair[0].receipt = receipt
             self.unconfirmed.append(pair)
 
@@ -152,8 +153,8 @@ class Storm:
             self._collect()
             if len(self.calls) < self.total and self.outstanding < OUTSTANDING:
                 self._publish(stream)
-            if self.moments and (self.history.answered >= self.moments[0] or len(self.calls) == self.total and (
-                    self.outstanding < 100)):
+            near_the_end = len(self.calls) == self.total and self.outstanding < 100
+            if self.moments and (self.history.answered >= self.moments[0] or near_the_end):
                 self.moments.popleft()
                 self._kill(next(kinds))
                 continue
@@ -170,7 +171,8 @@ class Storm:
     def _state(self):
         return (
             f"{self.history.answered} of {len(self.calls)} answered, {len(self.unconfirmed)} unconfirmed, "
-            f"kills {dict(self.killed)}, {self.history.copies} events, {round(time.monotonic() - self.began)} s")
+            f"kills {dict(self.killed)}, {self.history.copies} events, "
+            f"{round(time.monotonic() - self.began)} s")
 
     def _settle(self):
         """Everything is published and confirmed: the queue runs empty, and the timed rooms end."""
@@ -198,7 +200,8 @@ class Storm:
         for room, sequence in dump.sequences.items():
             self.history.wait_sequence(room, sequence, STALL)
         lost = [f"{call} has neither an answer nor a stored one" for call in gone]
-        lost += [f"dead-lettered: {body[:200]} {properties.headers}" for body, properties in self.history.letters]
+        lost += [
+            f"dead-lettered: {body[:200]} {properties.headers}" for body, properties in self.history.letters]
         out_of_order = list(self.history.problems)
         self.history.problems.clear()
         notices = []
@@ -210,7 +213,8 @@ class Storm:
         differing = dump.problems(self.history, self.calls)
         events = sum(len(events) for events in self.history.rooms.values())
         figures = {
-            "commands": len(self.calls), "kills": dict(self.killed), "seconds": round(time.monotonic() - self.began),
+            "commands": len(self.calls), "kills": dict(self.killed),
+            "seconds": round(time.monotonic() - self.began),
             "published again": self.again, "events": events, "copies": self.history.copies - events,
             "notices": sum(len(self.history.events(room, "session.window.opened")) for room in self.timed),
             "ends by time": sum(len(self.history.events(room, "session.ended")) for room in self.timed),

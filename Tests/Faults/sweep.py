@@ -1,4 +1,4 @@
-"""Kills a component at its 1st, 2nd, 3rd … step of each kind, several runs side by side, until runs end by themselves."""
+"""Kills a component at its 1st, 2nd, 3rd … step of each kind until runs end by themselves."""
 
 import threading
 from collections import Counter
@@ -8,7 +8,7 @@ TRIES = 3
 
 
 class Sweep:
-    """Hands out the points. `draw` is told how many steps there are, and says: each how many-th, from which on."""
+    """Hands out the points. `draw` is told how many there are and says: each how many-th, from which on."""
 
     def __init__(self, lane_type, arguments, lanes, draw, tell):
         self.lane_type = lane_type
@@ -42,8 +42,9 @@ class Sweep:
             lane.close()
             return
         self._plan()
-        threads = [threading.Thread(target=self._work, args=(lane if index == 0 else None,)) for index in range(
-            self.lanes)]
+        threads = [
+            threading.Thread(target=self._work, args=(lane if index == 0 else None,))
+            for index in range(self.lanes)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -58,7 +59,7 @@ class Sweep:
         self.every, first = self.draw(len(points))
         self._tasks = [task for index, task in enumerate(points) if index % self.every == first % self.every]
         self.tasks = list(self._tasks)
-        # All kinds of steps from the beginning on, so that a sweep that is stopped has seen something of each.
+        # All kinds from the beginning on, so that a sweep that is stopped has seen something of each.
         self._tasks.sort(key=lambda task: -task[1])
 
     def _work(self, lane):

@@ -1,4 +1,4 @@
-"""Worker, scheduler and broker killed at random under commands. A short one by default; `make kill-storm` is long."""
+"""Worker, scheduler and broker killed at random under load: shortly here, at length by `make kill-storm`."""
 
 import os
 import random
@@ -21,9 +21,10 @@ def test_random_kills(binary, broker, figure, say):
     finally:
         storm.close()
     figure("random kills", figures)
-    say(f"storm: {figures['commands']} commands, {sum(figures['kills'].values())} kills {figures['kills']} in "
-        f"{figures['seconds']} s: {figures['lost']} lost, {figures['doubled']} doubled, "
-        f"{figures['out of order']} out of order, {figures['wrong notices']} wrong notices; "
-        f"{figures['published again']} published again, {figures['copies']} copies of {figures['events']} events")
+    say(f"storm: {figures['commands']} commands, {sum(figures['kills'].values())} kills "
+        f"{figures['kills']} in {figures['seconds']} s: {figures['lost']} lost, "
+        f"{figures['doubled']} doubled, {figures['out of order']} out of order, "
+        f"{figures['wrong notices']} wrong notices; {figures['published again']} published again, "
+        f"{figures['copies']} copies of {figures['events']} events")
     assert not violations, f"seed {SEED}:\n" + "\n".join(violations[:20])
     assert sum(figures["kills"].values()) == KILLS

@@ -1,4 +1,4 @@
-"""kill -9 at every step of worker and scheduler. By default at every k-th, k drawn; `make kill-sweep` does all."""
+"""kill -9 at every k-th step of worker and scheduler, k drawn; `make kill-sweep` does all."""
 
 import os
 import random

@@ -32,7 +32,7 @@ def lane(binary, broker):
 
 @pytest.fixture
 def load(lane):
-    """Publishes joins, extensions and leaves with ids, more at each call; returns how many answers to expect."""
+    """Publishes joins, extensions and leaves with ids, more at each call."""
     calls = []
     turn = 0
 
@@ -182,7 +182,7 @@ def test_beside_a_dead_broker(lane, load, broker, figure):
         lambda: all(call.receipt.state for call in load.calls), 20, "the confirms of the broker")
     worker = lane.start("worker")
     scheduler = lane.start("scheduler")
-    # All of them: RabbitMQ 3.10 killed moments after declaring a quorum queue may never elect a leader for it.
+    # All of them: RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it.
     wait_answers(lane, load, worker, len(load.calls))
     load(300)
     broker.cut_power()
@@ -213,10 +213,9 @@ def test_beside_a_dead_broker(lane, load, broker, figure):
 def test_on_a_slow_disk(lane, load, figure):
     """Each sync takes a second: the stop waits for the one that is being done, and the grace time holds."""
     load(300)
-    worker = lane.installation.start(
-        "worker", environment={"OVERTIME_STORE": f"sqlite:{lane.store}"}, on_end=lane.history.changed.tell, command=[
-            "strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
-            "inject=fdatasync:delay_enter=1s"])
+    worker = lane.start("worker", [
+        "strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
+        "inject=fdatasync:delay_enter=1s"])
     wait_answers(lane, load, worker, 10)
     load(300)
     code, took = worker.terminate(GRACE + 3)

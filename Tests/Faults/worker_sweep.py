@@ -40,7 +40,7 @@ class WorkerLane(Lane):
         deaths = 0
         while True:
             self.history.changed.wait(
-                lambda: scenario.advance() or not worker.running, LIMIT,
+                lambda running=worker: scenario.advance() or not running.running, LIMIT,
                 lambda: f"{scenario.missing()}\n{self.log()}")
             if worker.running and worker.terminate()[0] == 0:
                 break
@@ -61,7 +61,8 @@ class WorkerLane(Lane):
         invalid = {call.correlation for call in scenario.invalid}
         letters = self.history.letters
         self.history.changed.wait(
-            lambda: invalid <= {properties.correlation_id for _, properties in letters}, 5, "the dead letters")
+            lambda: invalid <= {properties.correlation_id for _, properties in letters}, 5,
+            "the dead letters")
         problems = scenario.problems() + dump.problems(self.history, scenario.calls)
         if strangers := {properties.correlation_id for _, properties in letters} - invalid:
             problems.append(f"dead letters that should not be: {strangers}")
@@ -72,12 +73,12 @@ class WorkerLane(Lane):
 
 
 class RecoveryLane(WorkerLane):
-    """The worker before it was killed in the middle of its work: the outbox is full, and commands come again."""
+    """A worker before it was killed in the midst of its work: its outbox is full, commands come again."""
 
     name = "worker after a crash"
 
     def first(self, point, number):
-        # Between the frames of an event, with a batch committed and unacknowledged and two waves of commands waiting.
+        # Between the frames of an event: a batch is committed and not acknowledged, and more commands wait.
         before = self.traced("worker", "amqp-link#2/sendto/socket", 90)
         self.history.changed.wait(
             lambda: self.scenario.advance() or not before.running, LIMIT, self.scenario.missing)
