@@ -204,12 +204,11 @@ struct BatchDecision {
     }
 
     /// The commit of everything decided, with the version of every room looked at.
-    mutating func finish(published: [Int64], givenUp: [AttemptKey]) {
+    mutating func finish(published: [Int64]) {
         commit.rooms = order.compactMap { id in
             rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
         }
         commit.published = published
-        commit.clearedAttempts += givenUp
     }
 }
 

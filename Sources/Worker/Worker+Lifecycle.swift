@@ -94,7 +94,8 @@ extension Worker {
             consumer.closeChannel(channel)
         }
         do throws(StoreError) {
-            try writeLeftovers()
+            try store.markPublished(published)
+            published = []
             try store.endRun(identity.id)
         } catch {
             log.warning("the store did not take the end of this run", ["error": error.description])
@@ -182,7 +183,7 @@ extension Worker {
 
     /// Deletes published rows by themselves where no commit has come along to do it.
     func markPublished(at uptime: Int64) {
-        guard !published.isEmpty || !givenUp.isEmpty else {
+        guard !published.isEmpty else {
             publishedAt = uptime
             return
         }
@@ -190,20 +191,11 @@ extension Worker {
         else { return }
         publishedAt = uptime
         do throws(StoreError) {
-            try writeLeftovers()
+            try store.markPublished(published)
+            published = []
         } catch {
             storeFailed(error, at: uptime)
         }
-    }
-
-    private func writeLeftovers() throws(StoreError) {
-        if givenUp.isEmpty {
-            try store.markPublished(published)
-        } else {
-            _ = try store.commit(BatchCommit(published: published, clearedAttempts: givenUp))
-        }
-        published = []
-        givenUp = []
     }
 
     func prune(at uptime: Int64) {

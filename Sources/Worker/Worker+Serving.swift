@@ -44,7 +44,8 @@ extension Worker {
             if let command = decode(delivery, attempt: attempt, at: uptime) {
                 pending.append(command)
             } else {
-                givenUp.append(attempt)
+                // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
+                unmark(attempt, at: uptime)
             }
             break
         }
@@ -59,11 +60,20 @@ extension Worker {
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
             deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
-            givenUp.append(key)
+            unmark(key, at: uptime)
         } catch {
             storeFailed(error, at: uptime)
         }
         return nil
+    }
+
+    /// Removes a message's marks, where no commit of its own does.
+    private func unmark(_ key: AttemptKey, at uptime: Int64) {
+        do throws(StoreError) {
+            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+        } catch {
+            storeFailed(error, at: uptime)
+        }
     }
 
     private func decode(_ delivery: Delivery, attempt: AttemptKey?, at uptime: Int64) -> PendingCommand? {
@@ -152,7 +162,7 @@ extension Worker {
         }
         for command in commands {
             jobs.abandon(command.job)
-            if let attempt = command.attempt { givenUp.append(attempt) }
+            if let attempt = command.attempt { unmark(attempt, at: uptime) }
             deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
         }
     }
@@ -165,11 +175,10 @@ extension Worker {
             var decision = BatchDecision(state: state, settings: settings.rooms, source: settings.source)
             for tick in ticks { decision.decide(tick, now: now) }
             for command in commands { decision.decide(command, now: now) }
-            decision.finish(published: published, givenUp: givenUp)
+            decision.finish(published: published)
             do throws(StoreError) {
                 let positions = try store.commit(decision.commit)
                 published = []
-                givenUp = []
                 health.succeed()
                 return Committed(decision: decision, positions: positions)
             } catch .conflict(let rooms) {

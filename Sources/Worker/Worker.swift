@@ -62,8 +62,6 @@ package final class Worker {
     var links = LinkStates()
     /// Positions that are done with and still stand in the outbox; deleted with the next commit.
     var published: [Int64] = []
-    /// Marks of messages that became dead letters; removed with the next commit.
-    var givenUp: [AttemptKey] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
     /// When the topology is declared again.
@@ -138,7 +136,6 @@ package final class Worker {
         if hasMore { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
-            || !givenUp.isEmpty
             || health.isFailing
             ? 100 : 1_000
     }

@@ -102,6 +102,9 @@ package struct WorkerProcess: Sendable {
         consumer.start()
         publisher.start()
         defer {
+            // Both at once: beside a broker that answers nothing each takes its two seconds.
+            consumer.requestStop()
+            publisher.requestStop()
             consumer.stop()
             publisher.stop()
         }

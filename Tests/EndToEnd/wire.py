@@ -223,6 +223,9 @@ class Wire:
                 receipt.state = RETURNED
 
     def _pump(self):
+        if not self._publisher.is_open:
+            # The connection is about to be lost: it has been said to this channel, and not yet to the rest.
+            return self._lose_unconfirmed()
         while self._waiting and len(self._unconfirmed) < _IN_FLIGHT:
             exchange, key, body, properties, mandatory, receipt = self._waiting.popleft()
             self._tag += 1
