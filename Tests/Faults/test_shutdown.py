@@ -85,12 +85,12 @@ def test_at_random_moments(lane, load, figure, say):
     times = []
     for _ in range(36):
         load(90)
-        waiting = len(load.calls) - load.answered()
+        goal = moments.randrange(load.answered(), len(load.calls) + 1)
         worker = lane.start("worker")
         # From its first line until it has nothing left to do. Before that line the signal's default ends it.
         worker.wait_said(moments.choice(["starting", "starting", "starting", "serving"]))
         if moments.random() > 0.15:
-            wait_answers(lane, load, worker, load.answered() + moments.randrange(0, waiting + 1))
+            wait_answers(lane, load, worker, goal)
         code, took = worker.terminate(GRACE)
         assert code == 0, worker.tail()
         times.append(took)
