@@ -15,14 +15,16 @@ class Canary:
         self.user = f"canary-{token}"
         self.password = f"Secret-{token}-password"
         parts = urlsplit(broker.url)
-        self.url = urlunsplit((
-            parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{parts.port}", parts.path, "", ""))
+        self.url = urlunsplit(
+            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{parts.port}", parts.path, "", "")
+        )
 
     def through(self, port):
         """The same user by another port: a proxy's."""
         parts = urlsplit(self.url)
-        return urlunsplit((
-            parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{port}", parts.path, "", ""))
+        return urlunsplit(
+            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{port}", parts.path, "", "")
+        )
 
     def restore(self):
         if self.user not in self._broker.ctl("--silent", "list_users"):
@@ -33,14 +35,20 @@ class Canary:
         """In no log line, argument, reply, event or dead letter of this test."""
         places = {}
         for process in installation.processes:
-            places[f"log of {process.name}"] = "\n".join(json.dumps(line, ensure_ascii=False) for line in process.lines)
+            places[f"log of {process.name}"] = "\n".join(
+                json.dumps(line, ensure_ascii=False) for line in process.lines
+            )
             places[f"arguments of {process.name}"] = " ".join(process.popen.args)
             try:
-                places[f"/proc of {process.name}"] = Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
+                places[f"/proc of {process.name}"] = (
+                    Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
+                )
             except OSError:
                 pass
         for call in history.calls.values():
-            places[f"reply to {call}"] = "".join(f"{reply} {properties}" for reply, properties in call.replies)
+            places[f"reply to {call}"] = "".join(
+                f"{reply} {properties}" for reply, properties in call.replies
+            )
         places["stray replies"] = repr(history.strays)
         for room, events in history.rooms.items():
             places[f"events of {room}"] = "".join(f"{event.body} {event.properties}" for event in events)

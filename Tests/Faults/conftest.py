@@ -49,7 +49,9 @@ def broker():
     directory = tempfile.mkdtemp(prefix="overtime-faults-broker.")
     try:
         subprocess.run([script, "start", directory], check=True, timeout=150)
-        url = subprocess.run([script, "url", directory], check=True, capture_output=True, text=True).stdout.strip()
+        url = subprocess.run(
+            [script, "url", directory], check=True, capture_output=True, text=True
+        ).stdout.strip()
         broker = Broker(url, [script, "ctl", directory], script, directory)
         yield broker
         broker.close()

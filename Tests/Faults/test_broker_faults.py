@@ -39,16 +39,20 @@ class Scene:
         self.end = seconds(self.wire.ok("join", "timed", "ada")["session"]["endsAt"])
         self.load = Load(self.wire, rooms, users)
         self.half = len(self.load.messages) // 2
-        self.receipts = self.wire.publish_many(self.load.messages[:self.half])
+        self.receipts = self.wire.publish_many(self.load.messages[: self.half])
         wait_copies(self.history, rooms * 3)
 
     def publish_rest(self):
-        self.receipts += self.wire.publish_many(self.load.messages[self.half:])
+        self.receipts += self.wire.publish_many(self.load.messages[self.half :])
 
     def publish_again(self):
         """What has no answer, with the ids it had: what the fault may have swallowed on the way."""
         calls = [call for call in self.load.calls if not call.replies]
-        again = [message for message, call in zip(self.load.messages, self.load.calls, strict=True) if not call.replies]
+        again = [
+            message
+            for message, call in zip(self.load.messages, self.load.calls, strict=True)
+            if not call.replies
+        ]
         self.wire.publish_many(again)
         return len(calls)
 
@@ -67,9 +71,15 @@ class Scene:
             assert process.running, process.tail()
             check_said_once(process, mark)
         ended = self.history.events("timed", "session.ended")[0]
-        self.figure(f"broker: {name}", more | {
-            "commands": len(self.load.calls), "seconds until all were answered": round(took, 1),
-            "a session's end late by, s": ended.data["lateBy"]})
+        self.figure(
+            f"broker: {name}",
+            more
+            | {
+                "commands": len(self.load.calls),
+                "seconds until all were answered": round(took, 1),
+                "a session's end late by, s": ended.data["lateBy"],
+            },
+        )
         assert check_copy(self.installation, self.directory) == 0
 
     def eval(self, text, limit=90):
@@ -94,6 +104,7 @@ def delete_queue(scene, name):
 
 
 # Connections and the node.
+
 
 @pytest.mark.heavy_fault
 @pytest.mark.parametrize("how", ["kill -9", "stop_app"])
@@ -212,7 +223,8 @@ def processor_time_passed(process, age):
 def test_an_alarm_for_a_while_under_load(scene, alarm):
     ways = {
         "memory": (["set_vm_memory_high_watermark", "0.0000001"], ["set_vm_memory_high_watermark", "0.4"]),
-        "disk": (["set_disk_free_limit", "999GB"], ["set_disk_free_limit", "50MB"])}
+        "disk": (["set_disk_free_limit", "999GB"], ["set_disk_free_limit", "50MB"]),
+    }
     begin, end = ways[alarm]
     scene.begin()
     scene.broker.ctl(*begin)
@@ -232,6 +244,7 @@ def test_an_alarm_for_a_while_under_load(scene, alarm):
 
 # Objects.
 
+
 @pytest.mark.parametrize("name", ["commands", "ticks", "queries", "dead"])
 def test_a_queue_deleted_under_the_consumer(scene, name):
     scene.begin()
@@ -245,7 +258,9 @@ def test_a_queue_deleted_under_the_consumer(scene, name):
         scene.wire.dead_letters()
         scene.history.wait_letter(lambda _, p: p.message_id == "letter", LIMIT)
     else:
-        scene.worker.wait_said("consuming", LIMIT, scene.marks[0], queue=f"{scene.installation.prefix}.{name}")
+        scene.worker.wait_said(
+            "consuming", LIMIT, scene.marks[0], queue=f"{scene.installation.prefix}.{name}"
+        )
     scene.recovered(f"queue {name} deleted", again=True)
 
 
@@ -298,7 +313,7 @@ def test_the_events_exchange_deleted_and_made_again(scene):
     """By a subscriber, say: nobody is refused anything, yet the log and the types' exchange are no longer bound."""
     exchange = f"{scene.installation.prefix}.events"
     scene.begin()
-    for call in scene.load.calls[:scene.half]:
+    for call in scene.load.calls[: scene.half]:
         scene.history.wait_reply(call)
     # Stopped, so that no event falls between; a subscriber's binding goes with the exchange.
     scene.worker.pause()
@@ -373,6 +388,7 @@ def test_the_log_goes_down(scene):
 
 # Users.
 
+
 @pytest.mark.parametrize("what", ["rights", "password", "user"])
 def test_what_was_given_is_taken_away_for_a_while(scene, what):
     """A connection that is open keeps its user: it is cut as well, as an administrator would."""
@@ -424,6 +440,7 @@ def test_rights_taken_away_under_open_connections(scene):
 
 # Limits of the broker.
 
+
 @pytest.mark.heavy_fault
 def test_deliveries_held_beyond_the_consumer_timeout(scene):
     """A publisher that is blocked for longer than the broker lets a delivery wait: the channel is closed, not the rest."""
@@ -443,8 +460,14 @@ def test_deliveries_held_beyond_the_consumer_timeout(scene):
         scene.broker.ctl("set_vm_memory_high_watermark", "0.4")
         scene.eval("application:set_env(rabbit, consumer_timeout, 1800000).")
         scene.eval("application:set_env(rabbit, channel_tick_interval, 60000).")
-    scene.recovered("consumer_timeout", **{"channels closed": sum(
-        line.get("message") == "consumer closed" for line in scene.worker.lines[mark:])})
+    scene.recovered(
+        "consumer_timeout",
+        **{
+            "channels closed": sum(
+                line.get("message") == "consumer closed" for line in scene.worker.lines[mark:]
+            )
+        },
+    )
 
 
 def test_an_argument_changed_behind_a_running_worker(scene):
@@ -461,8 +484,12 @@ def test_an_argument_changed_behind_a_running_worker(scene):
     scene.publish_rest()
     line = scene.worker.wait_said("consumer closed", LIMIT, scene.marks[0], queue=name)
     scene.worker._changed.wait(
-        lambda: any("x-message-ttl" in str(line.get("error")) for line in scene.worker.lines[scene.marks[0]:]),
-        LIMIT, lambda: f"the argument to be named; first {line}, then {scene.worker.tail()}")
+        lambda: any(
+            "x-message-ttl" in str(line.get("error")) for line in scene.worker.lines[scene.marks[0] :]
+        ),
+        LIMIT,
+        lambda: f"the argument to be named; first {line}, then {scene.worker.tail()}",
+    )
     scene.broker.delete([name], [])
     scene.worker.wait_said("consuming", LIMIT, scene.marks[0], queue=name)
     scene.recovered("argument changed while running")
@@ -478,8 +505,11 @@ def test_a_queue_that_refuses_events_for_good(scene):
     scene.load.check(scene.history, LIMIT)
     scene.wire.declare(full, **{"x-max-length": 1, "x-overflow": "reject-publish"})
     scene.wire.publish("", full, b"the one that it takes")
-    scene.wire._on_loop(lambda done: scene.wire._consumer.queue_bind(
-        full, f"{prefix}.events.topic", "participant.joined", callback=done))
+    scene.wire._on_loop(
+        lambda done: scene.wire._consumer.queue_bind(
+            full, f"{prefix}.events.topic", "participant.joined", callback=done
+        )
+    )
     mark = len(scene.worker.lines)
     began = time.monotonic()
     scene.wire.ok("open", "refused", duration="1h", policy=WHOLE)
@@ -494,7 +524,8 @@ def test_a_queue_that_refuses_events_for_good(scene):
             answers.append(time.monotonic() - asked)
             poll(lambda asked=asked: time.monotonic() > asked + 1, 2, "the next second")
     line = scene.worker.wait_said(
-        "event passed over: a queue bound to the events kept refusing it", 30, mark, room="refused")
+        "event passed over: a queue bound to the events kept refusing it", 30, mark, room="refused"
+    )
     took = time.monotonic() - began
     assert line["type"] == "participant.joined"
     assert 55 < took < 75
@@ -503,8 +534,13 @@ def test_a_queue_that_refuses_events_for_good(scene):
     assert scene.wire.ok("extend", "refused", "ada")["sequence"] == 5
     scene.history.wait_sequence("refused", 5)
     scene.broker.delete([full], [])
-    scene.figure("broker: a queue that refuses", {
-        "seconds until passed over": round(took, 1), "slowest answer and event of another room, s": round(max(answers), 2)})
+    scene.figure(
+        "broker: a queue that refuses",
+        {
+            "seconds until passed over": round(took, 1),
+            "slowest answer and event of another room, s": round(max(answers), 2),
+        },
+    )
     scene.recovered("a queue that refuses for good")
 
 
@@ -521,5 +557,7 @@ def test_a_reply_queue_that_refuses(scene):
         scene.history.wait_event(f"dropped-{number}", "room.opened")
     scene.worker.wait_said("reply dropped", LIMIT, scene.marks[0])
     assert scene.wire.count(full) == 1
-    poll(lambda: scene.wire.count(f"{scene.installation.prefix}.commands") == 0, 10, "all commands to be taken")
+    poll(
+        lambda: scene.wire.count(f"{scene.installation.prefix}.commands") == 0, 10, "all commands to be taken"
+    )
     scene.recovered("a reply queue that refuses")

@@ -36,7 +36,9 @@ def no_hot_loop(*processes, most=0.2):
         share = (processor_seconds(process) - before[process]) / max(shares.seconds, 0.001)
         shares.used[process.name] = round(share, 3)
         # A tick of the kernel's clock more or less must not decide.
-        assert share < most + 0.05 / max(shares.seconds, 0.001), f"{process.name} used {share:.0%}: {process.tail()}"
+        assert share < most + 0.05 / max(shares.seconds, 0.001), (
+            f"{process.name} used {share:.0%}: {process.tail()}"
+        )
 
 
 def check_said_once(process, after=0):
