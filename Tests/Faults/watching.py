@@ -47,6 +47,8 @@ def check_said_once(process, after=0):
     for line in process.lines[after:]:
         if line.get("level") not in ("warning", "error"):
             # A sign of life ends the state that was complained of.
+            if line.get("message") == "connected":
+                last.clear()
             for key in ("connection", "queue", "channel"):
                 last.pop(line.get(key), None)
             continue
