@@ -70,10 +70,9 @@ extension Scheduler {
             return
         }
         agenda.endSnapshot()
+        if isSnapshotUrgent { log.info("firing", ["rooms": agenda.count]) }
         isSnapshotUrgent = false
         snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
-        if !isFirstSnapshotDone { log.info("firing", ["rooms": agenda.count]) }
-        isFirstSnapshotDone = true
     }
 
     func snapshotWait(at uptime: Int64) -> Int64 {

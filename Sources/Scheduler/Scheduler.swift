@@ -45,7 +45,6 @@ package final class Scheduler {
     private var steps = ClockSteps()
     var snapshot = SnapshotState.idle(nextAt: .max)
     var isSnapshotWanted = false
-    var isFirstSnapshotDone = false
     var publishing: UInt64?
     private var listening: Set<Int> = []
     private var nextCorrelation: UInt64 = 1
@@ -291,5 +290,7 @@ package enum SchedulerChannel {
     package static let events = 0
     package static let ticks = 1
     package static let answers = 2
+    /// Looks for the exchange of the session events; see `TopologyWatch`.
+    static let watch = 3
     static let all: Set<Int> = [events, ticks, answers]
 }

@@ -28,15 +28,7 @@ package struct SchedulerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Scheduler.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let id = RandomToken.make()
         log.info("starting", ["version": version, "scheduler": id, "pid": getpid()])
         let plans = SchedulerPlans(topology: topology, mode: declares ? .active : .passive)
@@ -56,13 +48,19 @@ package struct SchedulerProcess: Sendable {
         consumer.start()
         publisher.start()
         defer {
+            // Both at once: beside a broker that answers nothing each takes its two seconds.
+            consumer.requestStop()
+            publisher.requestStop()
             consumer.stop()
             publisher.stop()
         }
-        return drive(scheduler, mailbox: mailbox)
+        return drive(scheduler, watch: TopologyWatch(link: consumer), mailbox: mailbox)
     }
 
-    private func drive(_ scheduler: Scheduler, mailbox: Mailbox<Scheduler.Input>) -> ProcessExit {
+    private func drive(
+        _ scheduler: Scheduler, watch: TopologyWatch, mailbox: Mailbox<Scheduler.Input>
+    ) -> ProcessExit {
+        var watch = watch
         var gate = SchedulerPlans.startGate
         var wait: Int64 = 0
         var inputs: [Scheduler.Input] = []
@@ -74,7 +72,9 @@ package struct SchedulerProcess: Sendable {
                 return .configuration
             }
             let uptime = MonotonicClock.milliseconds()
+            inputs.removeAll { if case .consumer(let event) = $0 { watch.handle(event) } else { false } }
             scheduler.handle(inputs, at: uptime)
+            watch.look(at: uptime)
             if scheduler.isStopped {
                 log.info("stopped")
                 return .ok
@@ -129,13 +129,14 @@ final class SchedulerPlans: Sendable {
             component: "scheduler", token: "\(token).ticks",
             bindings: [OwnQueue.Binding(exchange: topology.ticks)],
             arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
-        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
+        let listening = [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
             queue, part in
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
+        return listening + [ChannelPlan(declare: topology.declarations(.passive, parts: [.events]))]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.
@@ -145,5 +146,6 @@ final class SchedulerPlans: Sendable {
 
     static let startGate = StartGate(
         expecting: Set(SchedulerChannel.all.map { StartGate.Part(link: "consumer", channel: $0) })
-            .union([StartGate.Part(link: "publisher", channel: 0)]))
+            .union([StartGate.Part(link: "publisher", channel: 0)]),
+        optional: [StartGate.Part(link: "consumer", channel: SchedulerChannel.watch)])
 }

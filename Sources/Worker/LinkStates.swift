@@ -6,6 +6,8 @@ struct LinkStates {
     var publisher: [Int: UInt64] = [:]
     /// The consuming channels that are open.
     var consuming: Set<Int> = []
+    /// The declaring channels that are open.
+    var declaring: Set<Int> = []
     /// The broker takes no publications for now.
     var isBlocked = false
     /// The last failure of each connection and channel since it was open, so that each change is said once.
@@ -21,5 +23,7 @@ struct LinkStates {
         return lastError[name] != error
     }
 
-    mutating func isWell(_ name: String) { lastError[name] = nil }
+    /// Whether it had failed before.
+    @discardableResult
+    mutating func isWell(_ name: String) -> Bool { lastError.removeValue(forKey: name) != nil }
 }

@@ -26,23 +26,21 @@ extension Worker {
 
     func handlePublisher(_ event: LinkEvent, at uptime: Int64) {
         switch event {
+        case .channelOpened(let channel, _) where PublisherChannel.declaring.contains(channel):
+            topologyDeclared(on: channel)
+        case .channelClosed(let channel, _, let error, _) where PublisherChannel.declaring.contains(channel):
+            topologyNotDeclared(on: channel, error)
         case .channelOpened(let channel, let generation):
-            let isLogBound = links.publisher[PublisherChannel.log] != nil
             links.publisher[channel] = generation
             links.isWell(publisherName(channel))
             log.info("publishing", ["channel": publisherName(channel)])
-            if channel == PublisherChannel.events, isLogBound {
-                // The exchange may have been deleted and made again: the log must be bound to the new one.
-                publisher.closeChannel(PublisherChannel.log)
-                publisher.openChannel(PublisherChannel.log)
-            }
+            // The exchange may have been deleted and made again: the log must be bound to the new one.
+            if channel == PublisherChannel.events { topologyAt = uptime }
         case .channelClosed(let channel, _, let error, _):
             links.publisher[channel] = nil
             if let error, links.isNews(error, of: publisherName(channel)) {
                 log.warning(
-                    channel == PublisherChannel.log
-                        ? "the event log is not available: tried again, nothing else waits for it"
-                        : "publishing channel closed",
+                    "publishing channel closed",
                     ["channel": publisherName(channel), "error": error.description])
             }
             let isChannelError = error?.scope == .channel
@@ -191,8 +189,7 @@ extension Worker {
         switch channel {
         case PublisherChannel.events: "events"
         case PublisherChannel.replies: "replies"
-        case PublisherChannel.letters: "dead letters"
-        default: "event log"
+        default: "dead letters"
         }
     }
 }

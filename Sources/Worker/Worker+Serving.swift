@@ -41,7 +41,12 @@ extension Worker {
                 continue
             }
             guard let attempt = mark(delivery, at: uptime) else { break }
-            if let command = decode(delivery, attempt: attempt, at: uptime) { pending.append(command) }
+            if let command = decode(delivery, attempt: attempt, at: uptime) {
+                pending.append(command)
+            } else {
+                // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
+                unmark(attempt, at: uptime)
+            }
             break
         }
         return pending
@@ -55,12 +60,20 @@ extension Worker {
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
             deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
-            // Its marks go with the next commit of nothing else.
-            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+            unmark(key, at: uptime)
         } catch {
             storeFailed(error, at: uptime)
         }
         return nil
+    }
+
+    /// Removes a message's marks, where no commit of its own does.
+    private func unmark(_ key: AttemptKey, at uptime: Int64) {
+        do throws(StoreError) {
+            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+        } catch {
+            storeFailed(error, at: uptime)
+        }
     }
 
     private func decode(_ delivery: Delivery, attempt: AttemptKey?, at uptime: Int64) -> PendingCommand? {
@@ -149,6 +162,7 @@ extension Worker {
         }
         for command in commands {
             jobs.abandon(command.job)
+            if let attempt = command.attempt { unmark(attempt, at: uptime) }
             deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
         }
     }

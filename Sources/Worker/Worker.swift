@@ -64,6 +64,9 @@ package final class Worker {
     var published: [Int64] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
+    /// When the topology is declared again.
+    var topologyAt: Int64 = 0
+    var clockSteps = ClockSteps()
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -96,6 +99,9 @@ package final class Worker {
 
     /// Takes what has arrived. Quick: the work is done by `run`.
     package func handle(_ inputs: [Input], at uptime: Int64) {
+        if let step = clockSteps.look(wall: clock.nowMilliseconds(), uptime: uptime) {
+            log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
+        }
         for input in inputs {
             switch input {
             case .consumer(let event): handleConsumer(event, at: uptime)
@@ -126,6 +132,7 @@ package final class Worker {
         send(at: uptime)
         markPublished(at: uptime)
         prune(at: uptime)
+        declareTopology(at: uptime)
         if hasMore { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty

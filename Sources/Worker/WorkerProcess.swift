@@ -35,15 +35,7 @@ package struct WorkerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Worker.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let identity = RunRow(
             id: RandomToken.make(), pid: getpid(), host: HostName.current,
             startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()))
@@ -76,12 +68,10 @@ package struct WorkerProcess: Sendable {
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries
-                if said != error || givesUp {
-                    log.error(
-                        givesUp
-                            ? "giving up: the store cannot be opened"
-                            : "the store cannot be opened: trying again",
-                        ["error": error.description])
+                if givesUp {
+                    log.error("giving up: the store cannot be opened", ["error": error.description])
+                } else if said != error {
+                    log.warning("the store cannot be opened: trying again", ["error": error.description])
                 }
                 said = error
                 if givesUp { return nil }
@@ -112,6 +102,9 @@ package struct WorkerProcess: Sendable {
         consumer.start()
         publisher.start()
         defer {
+            // Both at once: beside a broker that answers nothing each takes its two seconds.
+            consumer.requestStop()
+            publisher.requestStop()
             consumer.stop()
             publisher.stop()
         }

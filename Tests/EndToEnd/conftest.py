@@ -1,4 +1,4 @@
-"""One broker for the session, one prefix, directory and store a test, and nothing left behind by any of them."""
+"""One broker for the session; a prefix, a directory and a store for each test; and nothing left behind."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pika
@@ -23,13 +22,19 @@ SCHEMAS = ROOT.parent / "shared/data/schemas"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "heavy: many messages or a broker restart; leave out with -m 'not heavy'")
+    config.addinivalue_line(
+        "markers", "heavy: many messages or a broker restart; leave out with -m 'not heavy'"
+    )
 
 
 def pytest_collection_modifyitems(items):
     """Light tests first; the check of all events that were seen last."""
-    items.sort(key=lambda item: (
-        item.get_closest_marker("last") is not None, item.get_closest_marker("heavy") is not None))
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("last") is not None,
+            item.get_closest_marker("heavy") is not None,
+        )
+    )
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -68,13 +73,15 @@ class Broker:
         self._admin = None
 
     def ctl(self, *arguments, limit=90):
-        done = subprocess.run([*self._ctl, *arguments], capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(
+            [*self._ctl, *arguments], capture_output=True, text=True, timeout=limit, check=False
+        )
         assert done.returncode == 0, f"rabbitmqctl {arguments}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def listing(self, *arguments):
         text = self.ctl("--silent", *arguments, "--formatter", "json")
-        return json.loads(text[text.index("["):])
+        return json.loads(text[text.index("[") :])
 
     @property
     def can_cut_power(self):
@@ -87,12 +94,17 @@ class Broker:
         subprocess.run([self._script, "start", self._directory], check=True, timeout=150, capture_output=True)
 
     def channel(self):
-        """A blocking channel for declarations and deletions; made anew where the last one was closed."""
-        if self._admin is None or self._admin.is_closed:
-            parameters = pika.URLParameters(self.url)
-            parameters.heartbeat = 0
-            self._admin = pika.BlockingConnection(parameters)
-        return self._admin.channel()
+        """A blocking channel for declarations and deletions, on a new connection where the broker went."""
+        for attempt in (1, 2):
+            if self._admin is None or self._admin.is_closed:
+                parameters = pika.URLParameters(self.url)
+                parameters.heartbeat = 0
+                self._admin = pika.BlockingConnection(parameters)
+            try:
+                return self._admin.channel()
+            except pika.exceptions.AMQPError:
+                if attempt == 2:
+                    raise
 
     def delete(self, queues, exchanges):
         channel = self.channel()
@@ -114,8 +126,11 @@ def broker():
     if url:
         script = os.environ.get("OVERTIME_TEST_BROKER")
         broker = Broker(
-            url, shlex.split(os.environ.get("OVERTIME_TEST_RABBITMQCTL", "rabbitmqctl")), script,
-            os.environ.get("OVERTIME_TEST_BROKER_DIRECTORY"))
+            url,
+            shlex.split(os.environ.get("OVERTIME_TEST_RABBITMQCTL", "rabbitmqctl")),
+            script,
+            os.environ.get("OVERTIME_TEST_BROKER_DIRECTORY"),
+        )
         yield broker
         broker.close()
         return
@@ -124,7 +139,8 @@ def broker():
     try:
         subprocess.run([script, "start", directory], check=True, timeout=150)
         url = subprocess.run(
-            [script, "url", directory], check=True, capture_output=True, text=True).stdout.strip()
+            [script, "url", directory], check=True, capture_output=True, text=True
+        ).stdout.strip()
         broker = Broker(url, [script, "ctl", directory], script, directory)
         yield broker
         broker.close()
@@ -156,8 +172,20 @@ def installation(binary, broker, tmp_path):
     shards = [f"{prefix}.commands.{number}" for number in range(4)]
     broker.delete(
         [f"{prefix}.{name}" for name in ("commands", "events.log", "queries", "ticks", "dead")] + shards,
-        [f"{prefix}.{name}" for name in (
-            "commands", "commands.shards", "events.topic", "events", "queries", "ticks", "replies", "dead")])
+        [
+            f"{prefix}.{name}"
+            for name in (
+                "commands",
+                "commands.shards",
+                "events.topic",
+                "events",
+                "queries",
+                "ticks",
+                "replies",
+                "dead",
+            )
+        ],
+    )
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
@@ -180,7 +208,7 @@ def connect(broker, installation, history):
 
 @pytest.fixture
 def wire(connect, history, request):
-    """A client that hears every event. All guarantees are checked over all it saw, once the test is through."""
+    """A client that hears every event. After the test all guarantees are checked over all it saw."""
     wire = connect()
     wire.audit()
     yield wire
@@ -226,8 +254,3 @@ def open_room(wire):
             wire.ok("join", room, user)
 
     return open_room
-
-
-@pytest.fixture(scope="session")
-def began():
-    return time.time()

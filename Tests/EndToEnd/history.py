@@ -77,7 +77,8 @@ class History:
         known = self.rooms[event.room]
         self.copies += 1
         first = event.sequence not in {e.sequence for e in known[-1:]} and (
-            not known or event.sequence > known[-1].sequence)
+            not known or event.sequence > known[-1].sequence
+        )
         if first:
             expected = known[-1].sequence + 1 if known else 1
             if event.sequence != expected:
@@ -106,30 +107,40 @@ class History:
 
     def events(self, room, type=None, **data):
         return [
-            event for event in self.rooms.get(room, ()) if type in (None, event.type)
-            and all(event.data.get(key) == value for key, value in data.items())]
+            event
+            for event in self.rooms.get(room, ())
+            if type in (None, event.type) and all(event.data.get(key) == value for key, value in data.items())
+        ]
 
     def wait_event(self, room, type, limit=10, count=1, **data):
         found = self.changed.wait(
-            lambda: len(got := self.events(room, type, **data)) >= count and got, limit,
-            lambda: f"{count} {type} {data} of {room}; there came {self.rooms.get(room)}")
+            lambda: len(got := self.events(room, type, **data)) >= count and got,
+            limit,
+            lambda: f"{count} {type} {data} of {room}; there came {self.rooms.get(room)}",
+        )
         return found[count - 1]
 
     def wait_sequence(self, room, sequence, limit=10):
         self.changed.wait(
-            lambda: self.rooms.get(room) and self.rooms[room][-1].sequence >= sequence, limit,
-            lambda: f"event {sequence} of {room}; there came {self.rooms.get(room)}")
+            lambda: self.rooms.get(room) and self.rooms[room][-1].sequence >= sequence,
+            limit,
+            lambda: f"event {sequence} of {room}; there came {self.rooms.get(room)}",
+        )
 
     def wait_reply(self, call, limit=10, count=1):
         self.changed.wait(
-            lambda: len(call.replies) >= count, limit,
-            lambda: f"{count} replies to {call}; there came {len(call.replies)}")
+            lambda: len(call.replies) >= count,
+            limit,
+            lambda: f"{count} replies to {call}; there came {len(call.replies)}",
+        )
         return call.replies[count - 1][0]
 
     def wait_letter(self, matches, limit=10, what="a dead letter"):
         return self.changed.wait(
-            lambda: next((letter for letter in self.letters if matches(*letter)), None), limit,
-            lambda: f"{what}; there came {[body[:80] for body, _ in self.letters]}")
+            lambda: next((letter for letter in self.letters if matches(*letter)), None),
+            limit,
+            lambda: f"{what}; there came {[body[:80] for body, _ in self.letters]}",
+        )
 
     # The guarantees.
 
@@ -143,7 +154,7 @@ class History:
         assert not problems, "\n".join(problems[:20])
 
     def _check_replies(self):
-        """Equal commands have equal answers, and each answered change is an event with the number of the answer."""
+        """Equal commands have equal answers, and each answered change is the event of the answer's number."""
         problems = []
         by_key = defaultdict(list)
         for call in self.calls.values():
@@ -162,7 +173,9 @@ class History:
                 continue
             event = events[reply["sequence"] - 1]
             wanted = {
-                "extend": {"session.extended"}, "leave": {"participant.left"}, "destroy": {"session.ended"},
+                "extend": {"session.extended"},
+                "leave": {"participant.left"},
+                "destroy": {"session.ended"},
             }.get(reply["command"])
             if wanted:
                 if event.type not in wanted:
@@ -170,7 +183,9 @@ class History:
                 if key in effects[room, event.sequence]:
                     continue
                 if effects[room, event.sequence]:
-                    problems.append(f"{event!r} is the effect of {key} and of {effects[room, event.sequence]}")
+                    problems.append(
+                        f"{event!r} is the effect of {key} and of {effects[room, event.sequence]}"
+                    )
                 effects[room, event.sequence].add(key)
             if reply["command"] == "extend" and event.data.get("endsAt") != reply["result"]["endsAt"]:
                 problems.append(f"{room} {key}: {reply['result']} against {event.data}")
@@ -182,8 +197,12 @@ def _check_envelopes(room, events):
     for event in events:
         properties, envelope = event.properties, event.json
         expected = {
-            "specversion": "1.0", "id": f"{room}:{event.sequence}", "subject": room,
-            "datacontenttype": "application/json", "sequence": str(event.sequence)}
+            "specversion": "1.0",
+            "id": f"{room}:{event.sequence}",
+            "subject": room,
+            "datacontenttype": "application/json",
+            "sequence": str(event.sequence),
+        }
         for key, value in expected.items():
             if envelope.get(key) != value:
                 problems.append(f"{event!r}: {key} is {envelope.get(key)!r}, not {value!r}")
@@ -193,11 +212,16 @@ def _check_envelopes(room, events):
             continue
         headers = properties.headers or {}
         facts = [
-            (properties.message_id, envelope["id"]), (properties.type, event.type),
-            (properties.content_type, "application/cloudevents+json"), (properties.delivery_mode, 2),
-            (headers.get("room"), room), (headers.get("sequence"), event.sequence),
+            (properties.message_id, envelope["id"]),
+            (properties.type, event.type),
+            (properties.content_type, "application/cloudevents+json"),
+            (properties.delivery_mode, 2),
+            (headers.get("room"), room),
+            (headers.get("sequence"), event.sequence),
             (properties.timestamp is not None and abs(properties.timestamp - event.time) <= 1, True),
-            (bool(properties.app_id), True), (event.routing_key, event.type)]
+            (bool(properties.app_id), True),
+            (event.routing_key, event.type),
+        ]
         for found, wanted in facts:
             if found != wanted:
                 problems.append(f"{event!r}: property {found!r} is not {wanted!r}")

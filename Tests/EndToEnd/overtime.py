@@ -20,8 +20,15 @@ class Process:
         self._ended = False
         self._on_end = on_end
         self.popen = subprocess.Popen(
-            arguments, env=environment, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace")
+            arguments,
+            env=environment,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         self.pid = self.popen.pid
         self._reader = threading.Thread(target=self._read, name=f"log of {name}", daemon=True)
         self._reader.start()
@@ -45,7 +52,9 @@ class Process:
     def said(self, message, after=0, **fields):
         """The first log line with this message and these fields, or None."""
         for line in self.lines[after:]:
-            if line.get("message") == message and all(line.get(key) == value for key, value in fields.items()):
+            if line.get("message") == message and all(
+                line.get(key) == value for key, value in fields.items()
+            ):
                 return line
         return None
 
@@ -57,7 +66,8 @@ class Process:
             return line
 
         return self._changed.wait(
-            found, limit, lambda: f"{self.name} to say {message!r} {fields}; it said {self.tail()}")
+            found, limit, lambda: f"{self.name} to say {message!r} {fields}; it said {self.tail()}"
+        )
 
     def tail(self, count=12):
         return "\n".join(json.dumps(line) for line in self.lines[-count:])
@@ -117,18 +127,28 @@ class Installation:
         self.processes = []
         # Of the caller's settings only the mark by which scripts/test finds what was left behind.
         self.environment = {
-            key: value for key, value in os.environ.items()
-            if not key.startswith("OVERTIME_") or key == "OVERTIME_TEST_RUN"}
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("OVERTIME_") or key == "OVERTIME_TEST_RUN"
+        }
         self.environment |= marks | {
-            "OVERTIME_AMQP_URL": url, "OVERTIME_AMQP_PREFIX": prefix,
-            "OVERTIME_STORE": f"sqlite:{directory}/overtime.db", "OVERTIME_AMQP_HEARTBEAT": "10s", "TZ": "UTC"}
+            "OVERTIME_AMQP_URL": url,
+            "OVERTIME_AMQP_PREFIX": prefix,
+            "OVERTIME_STORE": f"sqlite:{directory}/overtime.db",
+            "OVERTIME_AMQP_HEARTBEAT": "10s",
+            "TZ": "UTC",
+        }
 
     def start(self, component, *options, environment=None, command=(), on_end=None):
         """Starts a component, with `command` in front of it (a tracer), and does not wait."""
         count = sum(process.name.startswith(component) for process in self.processes)
         process = Process(
-            [*command, self.binary, component, *options], self.environment | (environment or {}), self.directory,
-            f"{component} {count + 1}", on_end)
+            [*command, self.binary, component, *options],
+            self.environment | (environment or {}),
+            self.directory,
+            f"{component} {count + 1}",
+            on_end,
+        )
         self.processes.append(process)
         return process
 
@@ -158,9 +178,16 @@ class Installation:
     def run(self, *arguments, environment=None, limit=30, text=None):
         """Runs a one-shot command to its end."""
         return subprocess.run(
-            [self.binary, *arguments], env=self.environment | (environment or {}), cwd=self.directory,
-            input=text, stdin=subprocess.DEVNULL if text is None else None, capture_output=True, text=True,
-            timeout=limit, check=False)
+            [self.binary, *arguments],
+            env=self.environment | (environment or {}),
+            cwd=self.directory,
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+        )
 
     def end(self):
         for process in self.processes:

@@ -1,5 +1,6 @@
 """Section 2 and 3: every command with its answers, and every refusal with its code."""
 
+import secrets
 import time
 
 import pytest
@@ -9,37 +10,69 @@ from waiting import until
 
 FIELDS = {"id", "command", "room", "ok", "session", "sequence", "serverTime"}
 SESSION = {
-    "number", "state", "startedAt", "endsAt", "timeLeft", "window", "nextWindowAt", "extensions", "connected"}
+    "number",
+    "state",
+    "startedAt",
+    "endsAt",
+    "timeLeft",
+    "window",
+    "nextWindowAt",
+    "extensions",
+    "connected",
+}
 
 
 def test_a_session_from_open_to_end(wire, worker, scheduler, history):
     reply = wire.ok("open", "demo", duration="5s", policy=SHORT, moderators=["ada"])
     assert set(reply) == FIELDS | {"result"}
     assert (reply["command"], reply["room"], reply["result"], reply["session"], reply["sequence"]) == (
-        "open", "demo", {}, None, 1)
+        "open",
+        "demo",
+        {},
+        None,
+        1,
+    )
     assert abs(seconds(reply["serverTime"]) - time.time()) < 5
     opened = history.wait_event("demo", "room.opened")
     assert opened.data == {
-        "room": "demo", "session": None, "audience": "room", "duration": 0.0833, "moderators": ["ada"],
+        "room": "demo",
+        "session": None,
+        "audience": "room",
+        "duration": 0.0833,
+        "moderators": ["ada"],
         "policy": {
-            "windows": [0.0333, 0.0167], "extension": {"min": 0.0333, "max": 0.0667, "default": 0.0333},
-            "extenders": "anyone", "maxExtensions": None, "maxTotal": None, "clock": "first-join",
-            "reopen": "command"}}
+            "windows": [0.0333, 0.0167],
+            "extension": {"min": 0.0333, "max": 0.0667, "default": 0.0333},
+            "extenders": "anyone",
+            "maxExtensions": None,
+            "maxTotal": None,
+            "clock": "first-join",
+            "reopen": "command",
+        },
+    }
     assert opened.json["source"] == "overtime"
 
     reply = wire.ok("join", "demo", "ada")
     assert reply["result"] == {"role": "moderator"}
     session = reply["session"]
     assert set(session) == SESSION
-    assert (session["number"], session["state"], session["window"], session["extensions"], session["connected"]) == (
-        1, "running", None, 0, 1)
+    assert (
+        session["number"],
+        session["state"],
+        session["window"],
+        session["extensions"],
+        session["connected"],
+    ) == (1, "running", None, 0, 1)
     ends = seconds(session["endsAt"])
     assert round(ends - seconds(session["startedAt"]), 3) == 5
     assert round(ends - seconds(session["nextWindowAt"]), 3) == 2
     assert session["timeLeft"] == 0.0833
     started = history.wait_event("demo", "session.started")
     assert {key: started.data[key] for key in ("startedAt", "endsAt", "duration")} == {
-        "startedAt": session["startedAt"], "endsAt": session["endsAt"], "duration": 0.0833}
+        "startedAt": session["startedAt"],
+        "endsAt": session["endsAt"],
+        "duration": 0.0833,
+    }
     assert started.data["nextDueAt"] == session["nextWindowAt"]
     assert wire.ok("join", "demo", "bob", role="viewer")["result"] == {"role": "viewer"}
     # Who is on the list decides: bob gets at most participant.
@@ -51,16 +84,26 @@ def test_a_session_from_open_to_end(wire, worker, scheduler, history):
 
     first = history.wait_event("demo", "session.window.opened")
     assert {key: first.data[key] for key in ("window", "final", "extendable", "extensions", "audience")} == {
-        "window": 1, "final": False, "extendable": True, "extensions": 0, "audience": "room"}
+        "window": 1,
+        "final": False,
+        "extendable": True,
+        "extensions": 0,
+        "audience": "room",
+    }
     assert wire.ok("status", "demo")["session"]["window"] == 1
     reply = wire.ok("extend", "demo", "bob", by="3s")
-    assert reply["result"] == {
-        "extendedTime": 0.05, "extensions": 1, "endsAt": reply["session"]["endsAt"]}
+    assert reply["result"] == {"extendedTime": 0.05, "extensions": 1, "endsAt": reply["session"]["endsAt"]}
     assert round(seconds(reply["session"]["endsAt"]) - ends, 3) == 3
     extended = history.wait_event("demo", "session.extended")
-    assert {key: extended.data[key] for key in ("by", "extendedTime", "previousEndsAt", "endsAt", "extensions")} == {
-        "by": "bob", "extendedTime": 0.05, "previousEndsAt": session["endsAt"],
-        "endsAt": reply["result"]["endsAt"], "extensions": 1}
+    assert {
+        key: extended.data[key] for key in ("by", "extendedTime", "previousEndsAt", "endsAt", "extensions")
+    } == {
+        "by": "bob",
+        "extendedTime": 0.05,
+        "previousEndsAt": session["endsAt"],
+        "endsAt": reply["result"]["endsAt"],
+        "extensions": 1,
+    }
     refusal = wire.refused("already_extended", "extend", "demo", "ada")
     assert refusal["error"]["extendedBy"] == "bob"
     assert refusal["error"]["opensAt"] == reply["session"]["nextWindowAt"]
@@ -70,15 +113,32 @@ def test_a_session_from_open_to_end(wire, worker, scheduler, history):
     assert wire.ok("status", "demo")["session"]["nextWindowAt"] is None
     ended = history.wait_event("demo", "session.ended")
     assert {key: ended.data[key] for key in ("cause", "by", "extensions", "participants", "endsAt")} == {
-        "cause": "elapsed", "by": None, "extensions": 1, "participants": 3, "endsAt": reply["result"]["endsAt"]}
+        "cause": "elapsed",
+        "by": None,
+        "extensions": 1,
+        "participants": 3,
+        "endsAt": reply["result"]["endsAt"],
+    }
     session = wire.ok("status", "demo")["session"]
     assert (session["state"], session["cause"], session["timeLeft"], session["connected"]) == (
-        "ended", "elapsed", 0, 0)
+        "ended",
+        "elapsed",
+        0,
+        0,
+    )
     assert session["endedAt"] == ended.data["endedAt"]
     assert [event.type for event in history.rooms["demo"]] == [
-        "room.opened", "session.started", "participant.joined", "participant.joined", "participant.joined",
-        "session.window.opened", "session.extended", "session.window.opened", "session.window.opened",
-        "session.ended"]
+        "room.opened",
+        "session.started",
+        "participant.joined",
+        "participant.joined",
+        "participant.joined",
+        "session.window.opened",
+        "session.extended",
+        "session.window.opened",
+        "session.window.opened",
+        "session.ended",
+    ]
 
 
 def test_destroy_and_the_next_session(wire, worker, history, open_room):
@@ -91,7 +151,12 @@ def test_destroy_and_the_next_session(wire, worker, history, open_room):
     assert (acknowledged.data["audience"], acknowledged.data["by"]) == ("user:mod", "mod")
     ended = history.wait_event("d", "session.ended")
     assert {key: ended.data[key] for key in ("cause", "by", "lateBy", "participants", "audience")} == {
-        "cause": "destroyed", "by": "mod", "lateBy": 0, "participants": 2, "audience": "room"}
+        "cause": "destroyed",
+        "by": "mod",
+        "lateBy": 0,
+        "participants": 2,
+        "audience": "room",
+    }
     assert ended.sequence == acknowledged.sequence + 1
     wire.refused("session_over", "join", "d", "ada")
     wire.refused("no_session", "extend", "d", "ada")
@@ -171,28 +236,57 @@ def test_definitions(wire, worker, history):
     wire.refused("unauthorized", "destroy", "w", "mod")
 
 
-@pytest.mark.parametrize("value, minutes", [
-    (60, 60), (0.5, 0.5), ("90s", 1.5), ("1h30m", 90), ("250ms", 0.0042), ("1h1m1s1ms", 61.0167),
-    ("8784h", 527040), (527040, 527040), (0.00001, 0.0), (0.0000083334, 0.0)])
+@pytest.mark.parametrize(
+    "value, minutes",
+    [
+        (60, 60),
+        (0.5, 0.5),
+        ("90s", 1.5),
+        ("1h30m", 90),
+        ("250ms", 0.0042),
+        ("1h1m1s1ms", 61.0167),
+        ("8784h", 527040),
+        (527040, 527040),
+        (0.00001, 0.0),
+        (0.0000083334, 0.0),
+    ],
+)
 def test_durations(wire, worker, history, value, minutes):
-    wire.ok("open", "r", duration=value, policy={"windows": ["1ms"], "extension": {"min": "1ms", "max": "1ms"}})
+    wire.ok(
+        "open", "r", duration=value, policy={"windows": ["1ms"], "extension": {"min": "1ms", "max": "1ms"}}
+    )
     assert history.wait_event("r", "room.opened").data["duration"] == minutes
 
 
 def test_invalid_policies(wire, worker):
     ten = "10m"
-    for number, policy in enumerate([
-            {"windows": []}, {"windows": [f"{n}m" for n in range(9, 0, -1)]}, {"windows": ["5m", ten]},
-            {"windows": ["5m", "5m"]}, {"extension": {"min": "9m"}}, {"extension": {"min": "20m", "max": "15m"}},
+    for number, policy in enumerate(
+        [
+            {"windows": []},
+            {"windows": [f"{n}m" for n in range(9, 0, -1)]},
+            {"windows": ["5m", ten]},
+            {"windows": ["5m", "5m"]},
+            {"extension": {"min": "9m"}},
+            {"extension": {"min": "20m", "max": "15m"}},
             {"extension": {"min": ten, "max": "20m", "default": "21m"}},
-            {"extension": {"min": ten, "max": "20m", "default": "9m"}}, {"maxTotal": "59m"},
-            {"windows": ["31m"], "extension": {"max": "30m"}}]):
+            {"extension": {"min": ten, "max": "20m", "default": "9m"}},
+            {"maxTotal": "59m"},
+            {"windows": ["31m"], "extension": {"max": "30m"}},
+        ]
+    ):
         wire.refused("invalid_policy", "open", f"bad-{number}", policy=policy)
         wire.refused("unknown_room", "status", f"bad-{number}")
-    for number, policy in enumerate([
-            {}, {"windows": ["8m", "7m", "6m", "5m", "4m", "3m", "2m", "1m"]}, {"windows": ["1m"]},
-            {"maxTotal": "60m"}, {"maxExtensions": 0}, {"windows": ["40m"]},
-            {"extension": {"min": ten, "max": ten, "default": ten}}]):
+    for number, policy in enumerate(
+        [
+            {},
+            {"windows": ["8m", "7m", "6m", "5m", "4m", "3m", "2m", "1m"]},
+            {"windows": ["1m"]},
+            {"maxTotal": "60m"},
+            {"maxExtensions": 0},
+            {"windows": ["40m"]},
+            {"extension": {"min": ten, "max": ten, "default": ten}},
+        ]
+    ):
         wire.ok("open", f"good-{number}", policy=policy)
 
 
@@ -214,8 +308,9 @@ def test_limits(wire, worker, open_room, history):
 
 def test_grants_are_clamped(wire, worker, open_room):
     policy = {"windows": ["1h"], "extension": {"min": "1h", "max": "2h", "default": "90m"}}
-    for number, (fields, granted) in enumerate([
-            ({}, 90), ({"by": "1m"}, 60), ({"by": "9h"}, 120), ({"minutes": 75}, 75), ({"by": 61.5}, 61.5)]):
+    for number, (fields, granted) in enumerate(
+        [({}, 90), ({"by": "1m"}, 60), ({"by": "9h"}, 120), ({"minutes": 75}, 75), ({"by": 61.5}, 61.5)]
+    ):
         open_room(f"g{number}", "ada", duration="1h", policy=policy)
         assert wire.ok("extend", f"g{number}", "ada", **fields)["result"]["extendedTime"] == granted
 
@@ -231,17 +326,27 @@ def test_only_moderators_extend_where_the_policy_says_so(wire, worker, open_room
 
 
 def test_clock_first_moderator(wire, worker, history):
-    wire.ok("open", "c", duration="60m", policy={"clock": "first-moderator", "windows": ["60m"],
-                                                "extension": {"min": "60m", "max": "60m"}})
+    wire.ok(
+        "open",
+        "c",
+        duration="60m",
+        policy={"clock": "first-moderator", "windows": ["60m"], "extension": {"min": "60m", "max": "60m"}},
+    )
     session = wire.ok("join", "c", "ada")["session"]
     assert (session["state"], session["number"], session["connected"]) == ("waiting", 1, 1)
-    assert [session[key] for key in ("startedAt", "endsAt", "timeLeft", "window", "nextWindowAt")] == [None] * 5
+    assert [session[key] for key in ("startedAt", "endsAt", "timeLeft", "window", "nextWindowAt")] == [
+        None
+    ] * 5
     assert wire.refused("window_not_open", "extend", "c", "ada")["error"]["opensAt"] is None
     assert wire.ok("join", "c", "ada", role="moderator")["session"]["state"] == "running"
     history.wait_event("c", "session.window.opened")
     assert [event.type for event in history.rooms["c"]] == [
-        "room.opened", "participant.joined", "session.started", "participant.role.changed",
-        "session.window.opened"]
+        "room.opened",
+        "participant.joined",
+        "session.started",
+        "participant.role.changed",
+        "session.window.opened",
+    ]
 
 
 def test_clock_open_and_reopen_by_join(wire, worker, history):
@@ -250,28 +355,38 @@ def test_clock_open_and_reopen_by_join(wire, worker, history):
     assert (reply["session"]["state"], reply["session"]["connected"]) == ("running", 0)
     history.wait_event("o", "session.window.opened")
     assert [event.type for event in history.rooms["o"]] == [
-        "room.opened", "session.started", "session.window.opened"]
+        "room.opened",
+        "session.started",
+        "session.window.opened",
+    ]
     until(seconds(reply["session"]["endsAt"]) + 0.01)
     # The command itself ends the overdue session, and starts the next one.
     assert wire.ok("join", "o", "ada")["session"]["number"] == 2
     history.wait_event("o", "participant.joined")
     assert [event.type for event in history.rooms["o"]][3:6] == [
-        "session.ended", "session.started", "participant.joined"]
+        "session.ended",
+        "session.started",
+        "participant.joined",
+    ]
 
 
 def test_adhoc_rooms(installation, wire, history):
     installation.worker(environment={"OVERTIME_ROOMS_ADHOC": "true", "OVERTIME_ROOMS_DURATION": "45m"})
     assert wire.ok("join", "a", "ada")["session"]["number"] == 1
     assert history.wait_event("a", "room.opened").data["duration"] == 45
+    history.wait_sequence("a", 3)
     assert [event.type for event in history.rooms["a"]] == [
-        "room.opened", "session.started", "participant.joined"]
+        "room.opened",
+        "session.started",
+        "participant.joined",
+    ]
     for command in ("leave", "extend", "destroy"):
         wire.refused("unknown_room", command, "b", "ada")
 
 
 @pytest.fixture(scope="session")
 def operator(broker):
-    name, password = "e2e-operator", "secret"
+    name, password = f"e2e-operator-{secrets.token_hex(3)}", "secret"
     broker.ctl("add_user", name, password)
     broker.ctl("set_permissions", "-p", "/", name, ".*", ".*", ".*")
     yield name, broker.url.replace("guest:guest", f"{name}:{password}")
@@ -291,7 +406,9 @@ def test_operators(installation, wire, connect, history, operator):
     backend.ok("extend", "op", properties=signed)
     extended = history.wait_event("op", "session.extended")
     assert (extended.data["by"], extended.data["operator"]) == (None, name)
-    assert backend.refused("already_extended", "extend", "op", properties=signed)["error"]["extendedBy"] is None
+    assert (
+        backend.refused("already_extended", "extend", "op", properties=signed)["error"]["extendedBy"] is None
+    )
     # With a user it is that user's, whoever publishes it.
     backend.refused("not_connected", "destroy", "op", "eve", properties=signed)
     backend.ok("destroy", "op", properties=signed)

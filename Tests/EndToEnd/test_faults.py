@@ -15,9 +15,9 @@ WHOLE = {"windows": ["1h"], "extension": {"min": "1h", "max": "2h"}}
 class Load:
     """Commands with ids for many rooms, of which the outcome is known: one extension a room, whoever asks."""
 
-    def __init__(self, wire, rooms, users):
+    def __init__(self, wire, rooms, users, name="room"):
         self.wire = wire
-        self.rooms = [f"room-{number}" for number in range(rooms)]
+        self.rooms = [f"{name}-{number}" for number in range(rooms)]
         self.users = users
         self.calls = []
         messages = []
@@ -54,10 +54,13 @@ class Load:
         for room in self.rooms:
             assert len(history.rooms[room]) == self.events_per_room, room
             assert len(history.events(room, "session.extended")) == 1, room
-        granted = [call for call in self.calls if call.command["command"] == "extend" and call.replies[0][0]["ok"]]
+        granted = [
+            call for call in self.calls if call.command["command"] == "extend" and call.replies[0][0]["ok"]
+        ]
         assert len(granted) == len(self.rooms)
-        assert {call.replies[0][0]["error"]["reason"] for call in self.calls if not call.replies[0][0]["ok"]} == {
-            "already_extended"}
+        assert {
+            call.replies[0][0]["error"]["reason"] for call in self.calls if not call.replies[0][0]["ok"]
+        } == {"already_extended"}
 
     def repeat(self, history):
         """Every command once more: nothing changes, and every answer is the one given before."""
@@ -70,7 +73,9 @@ class Load:
 
 
 def wait_copies(history, count, limit=60):
-    history.changed.wait(lambda: history.copies >= count, limit, lambda: f"{count} events; {history.copies} came")
+    history.changed.wait(
+        lambda: history.copies >= count, limit, lambda: f"{count} events; {history.copies} came"
+    )
 
 
 def test_the_worker_killed_under_2000_commands(installation, wire, worker, history, figure):
@@ -86,10 +91,18 @@ def test_the_worker_killed_under_2000_commands(installation, wire, worker, histo
     took = time.monotonic() - began
     load.repeat(history)
     events = sum(len(events) for events in history.rooms.values())
-    figure("kill -9 of the worker", {
-        "commands": len(load.calls), "kills": 4, "seconds": round(took, 1), "events": events,
-        "copies": history.copies - events,
-        "answers twice": sum(len(call.replies) > 1 for call in load.calls), "commands without effect": 0})
+    figure(
+        "kill -9 of the worker",
+        {
+            "commands": len(load.calls),
+            "kills": 4,
+            "seconds": round(took, 1),
+            "events": events,
+            "copies": history.copies - events,
+            "answers twice": sum(len(call.replies) > 1 for call in load.calls),
+            "commands without effect": 0,
+        },
+    )
 
 
 @pytest.mark.heavy
@@ -99,21 +112,40 @@ def test_the_worker_killed_at_every_step(installation, wire, history, figure, po
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     calls = {
-        "fdatasync": "fdatasync,fsync", "send": "sendto,sendmsg,writev,write", "recv": "recvfrom,recvmsg,read"}[point]
+        "fdatasync": "fdatasync,fsync",
+        "send": "sendto,sendmsg,writev,write",
+        "recv": "recvfrom,recvmsg,read",
+    }[point]
     worker = installation.worker()
     wire.ok("open", "r", duration="1h", policy=WHOLE)
     sent, deaths = [], 0
     worker.terminate()
-    steps = {"fdatasync": range(1, 11), "send": range(14, 54, 4), "recv": range(110, 190, 8)}[point]
+    steps = {"fdatasync": range(1, 14), "send": range(10, 60, 2), "recv": range(20, 70, 2)}[point]
     for number in steps:
         for word, user in [("join", "ada"), ("extend", "ada"), ("leave", "ada")]:
             sent.append(wire.send(word, "r", user))
-        traced = installation.start("worker", command=[
-            "strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}", "-e",
-            f"inject={calls}:signal=KILL:when={number}"], on_end=history.changed.tell)
+        traced = installation.start(
+            "worker",
+            command=[
+                "strace",
+                "-D",
+                "-f",
+                "-qq",
+                "-o",
+                "/dev/null",
+                "-e",
+                f"trace={calls}",
+                "-e",
+                f"inject={calls}:signal=KILL:when={number}",
+            ],
+            on_end=history.changed.tell,
+        )
         # Either it dies at that step, or it gets through all of it.
         history.changed.wait(
-            lambda worker=traced: not worker.running or sent[-1].replies, 30, "the traced worker to die or answer")
+            lambda worker=traced: not worker.running or sent[-1].replies,
+            30,
+            "the traced worker to die or answer",
+        )
         deaths += not traced.running
         traced.kill()
     installation.worker()
@@ -141,9 +173,15 @@ def test_sigterm_under_load(installation, wire, worker, history, figure):
         worker = installation.worker()
     load.check(history)
     events = sum(len(events) for events in history.rooms.values())
-    figure("SIGTERM under load", {
-        "commands": len(load.calls), "seconds to the exit": times, "copies": history.copies - events,
-        "answers twice": sum(len(call.replies) > 1 for call in load.calls)})
+    figure(
+        "SIGTERM under load",
+        {
+            "commands": len(load.calls),
+            "seconds to the exit": times,
+            "copies": history.copies - events,
+            "answers twice": sum(len(call.replies) > 1 for call in load.calls),
+        },
+    )
 
 
 def test_sigterm_of_a_scheduler(installation, wire, scheduler, history):
@@ -163,12 +201,21 @@ def test_the_command_queue_deleted_under_the_worker(installation, wire, worker, 
 
 
 def test_connections_closed_by_an_administrator(installation, wire, scheduler, worker, broker, history):
-    wire.ok("open", "r", duration="20s", policy={"windows": ["10s", "9s"], "extension": {"min": "10s", "max": "10s"}})
+    wire.ok(
+        "open",
+        "r",
+        duration="20s",
+        policy={"windows": ["10s", "9s"], "extension": {"min": "10s", "max": "10s"}},
+    )
     wire.ok("join", "r", "ada")
-    names = broker.listing("list_connections", "pid", "client_properties")
-    mine = [row["pid"] for row in names
-            if any(f"pid {process.pid}" in str(row["client_properties"]) for process in (worker, scheduler))]
-    assert len(mine) == 4, names
+    # Not as JSON: that prints process ids which close_connection does not take.
+    table = broker.ctl("--silent", "list_connections", "pid", "client_properties").splitlines()
+    mine = [
+        line.split()[0]
+        for line in table
+        if any(f"pid {process.pid}" in line for process in (worker, scheduler))
+    ]
+    assert len(mine) == 4, table
     mark = len(worker.lines)
     waits = [threading.Thread(target=broker.ctl, args=("close_connection", pid, "test")) for pid in mine]
     for wait in waits:
@@ -199,7 +246,9 @@ def test_a_subscriber_whose_queue_is_full(installation, wire, worker, broker, hi
     """It refuses; all others hear everything in order, and once it is gone nothing is held back."""
     full = f"full.{installation.prefix}"
     wire.declare(full, **{"x-max-length": 1, "x-overflow": "reject-publish"})
-    wire._on_loop(lambda done: wire._consumer.queue_bind(full, f"{installation.prefix}.events", "", callback=done))
+    wire._on_loop(
+        lambda done: wire._consumer.queue_bind(full, f"{installation.prefix}.events", "", callback=done)
+    )
     mark = len(worker.lines)
     wire.ok("open", "other")
     for room in ("a", "b"):
@@ -227,45 +276,66 @@ def test_an_alarm_of_the_broker(installation, wire, worker, broker, history):
     try:
         worker.resume()
         worker._changed.wait(
-            lambda: any("block" in str(line) for line in worker.lines[mark:]), 20,
-            lambda: f"the worker to say that it is blocked; it said {worker.tail()}")
+            lambda: any("block" in str(line) for line in worker.lines[mark:]),
+            20,
+            lambda: f"the worker to say that it is blocked; it said {worker.tail()}",
+        )
     finally:
         broker.ctl("set_vm_memory_high_watermark", "0.4")
     load.check(history)
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("how", ["stop_app", "power cut"])
-def test_the_broker_goes_and_comes_back(installation, wire, worker, scheduler, broker, history, figure, how):
-    if how == "power cut" and not broker.can_cut_power:
-        pytest.skip("OVERTIME_TEST_BROKER does not name the script that could end the broker")
-    load = Load(wire, 20, 60)
-    lasting = {"windows": ["40s", "1s"], "extension": {"min": "40s", "max": "50s"}}
-    wire.ok("open", "timed", duration="60s", policy=lasting)
-    due = seconds(wire.ok("join", "timed", "ada")["session"]["nextWindowAt"])
-    receipts = load.publish()
-    wait_copies(history, 300)
-    marks = len(worker.lines), len(scheduler.lines)
-    if how == "stop_app":
-        broker.ctl("stop_app")
-        broker.ctl("start_app")
-    else:
-        broker.cut_power()
-        broker.start()
-    back = time.monotonic()
-    wire.reconnect()
-    # What the broker did not confirm may be gone: it is sent again, with the same id.
-    unknown = [
-        message for message, receipt in zip(load.messages, receipts, strict=True) if receipt.state != "ack"]
-    wire.publish_many(unknown)
-    installation.ready(worker, 30, marks[0])
-    scheduler.wait_said("connected", 30, marks[1], connection="consumer")
-    scheduler.wait_said("connected", 30, marks[1], connection="publisher")
-    took = time.monotonic() - back
-    assert took < 30
-    load.check(history)
-    window = history.wait_event("timed", "session.window.opened", limit=max(0, due - time.time()) + 15)
-    events = sum(len(events) for events in history.rooms.values())
-    figure(f"broker restart ({how})", {
-        "seconds until all channels work": round(took, 1), "commands sent again": len(unknown),
-        "copies": history.copies - events, "lateness of a window behind it, ms": round(window.data["lateBy"] * 1000)})
+def test_the_broker_goes_and_comes_back(installation, wire, worker, scheduler, broker, history, figure):
+    """First it stops in order, then like in a power cut.
+
+    In this order, because a quorum queue of RabbitMQ 3.10 that was declared a second before the kill may
+    never have a leader again, whoever uses it; after an orderly stop the queue is safe.
+    """
+    for way in ("stop_app", "power cut"):
+        if way == "power cut" and not broker.can_cut_power:
+            pytest.skip("OVERTIME_TEST_BROKER does not name the script that could end the broker")
+        load = Load(wire, 20, 60, name=way[0])
+        timed = f"timed-{way[0]}"
+        wire.ok(
+            "open",
+            timed,
+            duration="40s",
+            policy={"windows": ["25s", "1s"], "extension": {"min": "25s", "max": "25s"}},
+        )
+        due = seconds(wire.ok("join", timed, "ada")["session"]["nextWindowAt"])
+        before = history.copies
+        receipts = load.publish()
+        wait_copies(history, before + 300)
+        marks = len(worker.lines), len(scheduler.lines)
+        if way == "stop_app":
+            broker.ctl("stop_app")
+            broker.ctl("start_app")
+        else:
+            broker.cut_power()
+            broker.start()
+        back = time.monotonic()
+        wire.reconnect()
+        # What the broker did not confirm may be gone: it is sent again, with the same id.
+        unknown = [
+            message
+            for message, receipt in zip(load.messages, receipts, strict=True)
+            if receipt.state != "ack"
+        ]
+        wire.publish_many(unknown)
+        installation.ready(worker, 30, marks[0])
+        scheduler.wait_said("connected", 30, marks[1], connection="consumer")
+        scheduler.wait_said("connected", 30, marks[1], connection="publisher")
+        took = time.monotonic() - back
+        assert took < 30
+        load.check(history)
+        window = history.wait_event(timed, "session.window.opened", limit=max(0, due - time.time()) + 15)
+        figure(
+            f"broker restart ({way})",
+            {
+                "seconds until all channels work again": round(took, 1),
+                "commands sent again": len(unknown),
+                "answers twice": sum(len(call.replies) > 1 for call in load.calls),
+                "lateness of a window, ms": round(window.data["lateBy"] * 1000),
+            },
+        )

@@ -30,8 +30,11 @@ def test_another_command_with_the_same_key(wire, worker, open_room):
     open_room("reused", duration="1h", policy=WHOLE)
     wire.ok("join", "reused", "ada", id="k")
     for command, user, fields in [
-            ("leave", "ada", {}), ("join", "bob", {}), ("join", "ada", {"role": "participant"}),
-            ("open", None, {})]:
+        ("leave", "ada", {}),
+        ("join", "bob", {}),
+        ("join", "ada", {"role": "participant"}),
+        ("open", None, {}),
+    ]:
         reply = wire.refused("id_reused", command, "reused", user, id="k", **fields)
         assert reply["id"] == "k"
     # Not stored: the first command's answer is still there, and elsewhere the key is free.

@@ -29,17 +29,28 @@ def test_a_subscriber_that_was_away(installation, connect, worker, scheduler, hi
 
     def read(method, properties, body):
         log.append(Event(body, None))
-        bodies.append((method.routing_key, properties.message_id, properties.type, properties.headers.get("sequence")))
+        bodies.append(
+            (method.routing_key, properties.message_id, properties.type, properties.headers.get("sequence"))
+        )
         history.changed.tell()
 
     reader.consume(f"{installation.prefix}.events.log", read, {"x-stream-offset": "first"})
     total = 8 + 30
-    history.changed.wait(lambda: len(log) >= total, 15, lambda: f"{total} events from the log; {len(log)} came")
+    history.changed.wait(
+        lambda: len(log) >= total, 15, lambda: f"{total} events from the log; {len(log)} came"
+    )
     wire.consume(queue, wire.on_event)
     history.wait_sequence("r", 8)
     assert [event.type for event in log if event.room == "r"] == [
-        "room.opened", "session.started", "participant.joined", "participant.joined", "participant.left",
-        "session.window.opened", "session.window.opened", "session.ended"]
+        "room.opened",
+        "session.started",
+        "participant.joined",
+        "participant.joined",
+        "participant.left",
+        "session.window.opened",
+        "session.window.opened",
+        "session.ended",
+    ]
     assert [event.body for event in log if event.room == "r"] == [event.body for event in history.rooms["r"]]
     for event, facts in zip(log, bodies, strict=True):
         assert facts == (event.type, event.json["id"], event.type, event.sequence)
@@ -47,7 +58,9 @@ def test_a_subscriber_that_was_away(installation, connect, worker, scheduler, hi
     missed = log[seen].json["time"]
     done = installation.run("watch", "--from", missed, "--room", "r", "--count", str(8 - seen), "--json")
     assert done.stdout.splitlines() == [event.body.decode() for event in history.rooms["r"]][seen:]
-    later = datetime.fromtimestamp(log[-1].time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    later = (
+        datetime.fromtimestamp(log[-1].time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
     done = installation.run("watch", "--from", later, "--count", "1", "--json")
     assert done.stdout.splitlines() == [log[-1].body.decode()]
     figure("read from the log after being away", {"stream": len(log), "watch --from": 8 - seen})

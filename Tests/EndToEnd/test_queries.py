@@ -2,8 +2,7 @@
 
 import pytest
 
-ROOM = {
-    "room", "session", "state", "startedAt", "endsAt", "nextDueAt", "connected", "extensions", "sequence"}
+ROOM = {"room", "session", "state", "startedAt", "endsAt", "nextDueAt", "connected", "extensions", "sequence"}
 
 
 def pages(wire, key, **query):
@@ -37,11 +36,22 @@ def test_rooms(wire, worker):
     by_name = {row["room"]: row for row in whole["rooms"]}
     session = wire.ok("status", "Z")["session"]
     assert by_name["Z"] == {
-        "room": "Z", "session": 1, "state": "running", "startedAt": session["startedAt"],
-        "endsAt": session["endsAt"], "nextDueAt": session["nextWindowAt"], "connected": 1, "extensions": 0,
-        "sequence": 3}
+        "room": "Z",
+        "session": 1,
+        "state": "running",
+        "startedAt": session["startedAt"],
+        "endsAt": session["endsAt"],
+        "nextDueAt": session["nextWindowAt"],
+        "connected": 1,
+        "extensions": 0,
+        "sequence": 3,
+    }
     assert [by_name["waits"][key] for key in ("state", "startedAt", "endsAt", "nextDueAt")] == [
-        "waiting", None, None, None]
+        "waiting",
+        None,
+        None,
+        None,
+    ]
     paged = pages(wire, "rooms", query="rooms", limit=4)
     assert [row["room"] for page in paged for row in page] == expected
     assert [len(page) for page in paged][:3] == [4, 4, 4]
@@ -56,7 +66,9 @@ def test_participants(wire, worker):
     users.remove("u3")
     answer = wire.query({"query": "participants", "room": "p"})
     assert [row["user"] for row in answer["participants"]] == users
-    assert all(set(row) == {"user", "role", "joinedAt"} and row["role"] == "viewer" for row in answer["participants"])
+    assert all(
+        set(row) == {"user", "role", "joinedAt"} and row["role"] == "viewer" for row in answer["participants"]
+    )
     paged = pages(wire, "participants", query="participants", room="p", limit=5)
     assert [[row["user"] for row in page] for page in paged] == [users[:5], users[5:10], users[10:]]
     answer = wire.query({"query": "participants", "room": "nowhere"})
@@ -65,12 +77,30 @@ def test_participants(wire, worker):
     assert wire.query({"query": "participants", "room": "empty"})["participants"] == []
 
 
-@pytest.mark.parametrize("question", [
-    b"", b"nonsense", b"[]", {}, {"query": "room"}, {"query": None}, {"query": "rooms", "limit": 0},
-    {"query": "rooms", "limit": 1001}, {"query": "rooms", "limit": "5"}, {"query": "rooms", "limit": 2.0},
-    {"query": "rooms", "after": 5}, {"query": "rooms", "room": "r"}, {"query": "rooms", "x": 1},
-    {"query": "participants"}, {"query": "participants", "room": ""}, {"query": "participants", "room": None},
-    b'{"query":"rooms","query":"rooms"}', b'{"query":"rooms"}' + b" " * 70_000], ids=str)
+@pytest.mark.parametrize(
+    "question",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        {},
+        {"query": "room"},
+        {"query": None},
+        {"query": "rooms", "limit": 0},
+        {"query": "rooms", "limit": 1001},
+        {"query": "rooms", "limit": "5"},
+        {"query": "rooms", "limit": 2.0},
+        {"query": "rooms", "after": 5},
+        {"query": "rooms", "room": "r"},
+        {"query": "rooms", "x": 1},
+        {"query": "participants"},
+        {"query": "participants", "room": ""},
+        {"query": "participants", "room": None},
+        b'{"query":"rooms","query":"rooms"}',
+        b'{"query":"rooms"}' + b" " * 70_000,
+    ],
+    ids=str,
+)
 def test_malformed(wire, worker, question):
     answer = wire.query(question)
     assert answer["ok"] is False

@@ -38,10 +38,18 @@ def test_twenty_rooms_are_on_time(wire, scheduler, history, figure):
     said, seen = lateness(history, rooms)
     assert len(said) == 60
     median, largest = statistics.median(seen), max(seen)
-    figure("lateness of windows and ends of 20 rooms, ms", {
-        "median by the subscriber's clock": round(median * 1000, 1), "max": round(largest * 1000, 1),
-        "median of lateBy": round(statistics.median(said) * 1000, 1), "max of lateBy": round(max(said) * 1000, 1),
-        "largest difference of the two": round(max(b - a for a, b in zip(said, seen, strict=True)) * 1000, 1)})
+    figure(
+        "lateness of windows and ends of 20 rooms, ms",
+        {
+            "median by the subscriber's clock": round(median * 1000, 1),
+            "max": round(largest * 1000, 1),
+            "median of lateBy": round(statistics.median(said) * 1000, 1),
+            "max of lateBy": round(max(said) * 1000, 1),
+            "largest difference of the two": round(
+                max(b - a for a, b in zip(said, seen, strict=True)) * 1000, 1
+            ),
+        },
+    )
     assert median <= 0.1
     assert max(said) < 1
     for one, other in zip(said, seen, strict=True):
@@ -65,7 +73,10 @@ def test_an_extension_needs_no_scheduler(installation, wire, worker, history):
     until(end - 1.7)
     installation.scheduler(ready=None)
     history.wait_event("r", "session.ended", limit=10)
-    notices = [(event.data["extensions"], event.data["window"]) for event in history.events("r", "session.window.opened")]
+    notices = [
+        (event.data["extensions"], event.data["window"])
+        for event in history.events("r", "session.window.opened")
+    ]
     assert notices == [(0, 1), (1, 2)]
 
 
@@ -153,6 +164,7 @@ def test_extend_and_window_at_one_instant(wire, scheduler, history):
         if reply["ok"]:
             history.wait_sequence(room, reply["sequence"])
             types = [event.type for event in history.rooms[room]]
-            assert types.count("session.window.opened") == 1 and types.index("session.window.opened") < types.index(
-                "session.extended")
+            assert types.count("session.window.opened") == 1 and types.index(
+                "session.window.opened"
+            ) < types.index("session.extended")
     assert sum(reasons.values()) == 90 and set(reasons) == {"ok", "window_not_open", "already_extended"}

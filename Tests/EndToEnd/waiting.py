@@ -52,7 +52,7 @@ def poll(found, limit, what, every=0.05):
 
 
 def until(instant):
-    """Lets the wall clock reach an instant that the test has to stand after; this is not waiting for a result."""
+    """Lets the wall clock reach an instant that the test must stand after; no result is waited for."""
     pause = threading.Event()
     while (left := instant - time.time()) > 0:
         pause.wait(left)

@@ -1,4 +1,4 @@
-"""A client that knows nothing of Overtime but its wire contract: pika, one connection on a thread of its own."""
+"""A client that knows nothing of Overtime but its wire contract: pika, one connection on its own thread."""
 
 import itertools
 import json
@@ -56,10 +56,14 @@ class Wire:
         parameters.heartbeat = 30
         parameters.client_properties = {"connection_name": f"end-to-end test {self.prefix}"}
         self._connection = SelectConnection(
-            parameters, on_open_callback=self._on_open, on_open_error_callback=self._on_open_error,
-            on_close_callback=self._on_close)
+            parameters,
+            on_open_callback=self._on_open,
+            on_open_error_callback=self._on_open_error,
+            on_close_callback=self._on_close,
+        )
         self._thread = threading.Thread(
-            target=self._connection.ioloop.start, name=f"wire {self.prefix}", daemon=True)
+            target=self._connection.ioloop.start, name=f"wire {self.prefix}", daemon=True
+        )
         self._thread.start()
         self._opened.result(30)
 
@@ -75,8 +79,8 @@ class Wire:
         channel.add_on_return_callback(self._on_return)
         channel.add_on_close_callback(self._on_channel_closed)
         channel.confirm_delivery(
-            self._on_confirm,
-            callback=lambda _: self._connection.channel(on_open_callback=self._on_consumer))
+            self._on_confirm, callback=lambda _: self._connection.channel(on_open_callback=self._on_consumer)
+        )
 
     def _on_consumer(self, channel):
         self._consumer = channel
@@ -91,7 +95,8 @@ class Wire:
                 future.set_exception(error)
         if not self._closing:
             self.history.problems.append(f"the test's own channel was closed: {error!r}") if isinstance(
-                error, pika.exceptions.ChannelClosedByBroker) else None
+                error, pika.exceptions.ChannelClosedByBroker
+            ) else None
 
     def _on_close(self, connection, error):
         self._lose_unconfirmed()
@@ -141,11 +146,17 @@ class Wire:
 
     def declare(self, queue, bindings=(), **arguments):
         self.queues.add(queue)
-        self._on_loop(lambda done: self._consumer.queue_declare(
-            queue, durable=True, arguments=arguments or None, callback=done))
+        self._on_loop(
+            lambda done: self._consumer.queue_declare(
+                queue, durable=True, arguments=arguments or None, callback=done
+            )
+        )
         for exchange, key in bindings:
-            self._on_loop(lambda done, exchange=exchange, key=key: self._consumer.queue_bind(
-                queue, exchange, key, callback=done))
+            self._on_loop(
+                lambda done, exchange=exchange, key=key: self._consumer.queue_bind(
+                    queue, exchange, key, callback=done
+                )
+            )
 
     def consume(self, queue, handler, arguments=None):
         self._consumers[queue] = handler, arguments
@@ -154,8 +165,11 @@ class Wire:
             handler(method, properties, body)
             channel.basic_ack(method.delivery_tag)
 
-        self._on_loop(lambda done: self._consumer.basic_consume(
-            queue, deliver, arguments=arguments, consumer_tag=queue, callback=done))
+        self._on_loop(
+            lambda done: self._consumer.basic_consume(
+                queue, deliver, arguments=arguments, consumer_tag=queue, callback=done
+            )
+        )
 
     def cancel(self, queue):
         """Stops consuming; what comes now waits in the queue."""
@@ -163,15 +177,17 @@ class Wire:
         self._on_loop(lambda done: self._consumer.basic_cancel(queue, callback=done))
 
     def count(self, queue):
-        frame = self._on_loop(
-            lambda done: self._consumer.queue_declare(queue, passive=True, callback=done))
+        frame = self._on_loop(lambda done: self._consumer.queue_declare(queue, passive=True, callback=done))
         return frame.method.message_count
 
     def audit(self):
-        """Hears every event from the first on: the exchange is declared as the contract says, worker or not."""
+        """Hears every event from the first on: declares the exchange as the contract says, worker or not."""
         name = f"audit.{self.prefix}.{self.token}"
-        self._on_loop(lambda done: self._consumer.exchange_declare(
-            f"{self.prefix}.events", "fanout", durable=True, callback=done))
+        self._on_loop(
+            lambda done: self._consumer.exchange_declare(
+                f"{self.prefix}.events", "fanout", durable=True, callback=done
+            )
+        )
         self.declare(name, [(f"{self.prefix}.events", "")])
         self.consume(name, self.on_event)
         return name
@@ -201,12 +217,15 @@ class Wire:
             self.history.changed.tell()
 
     def _on_return(self, _channel, _method, properties, _body):
-        # Returns come before their confirm and carry no tag; the test's own messages are known by correlation.
+        # Returns come before their confirm and carry no tag; a message is known by its correlation.
         for receipt in self._unconfirmed.values():
             if getattr(receipt, "correlation", None) == properties.correlation_id:
                 receipt.state = RETURNED
 
     def _pump(self):
+        if not self._publisher.is_open:
+            # The connection is about to be lost: it has been said to this channel, and not yet to the rest.
+            return self._lose_unconfirmed()
         while self._waiting and len(self._unconfirmed) < _IN_FLIGHT:
             exchange, key, body, properties, mandatory, receipt = self._waiting.popleft()
             self._tag += 1
@@ -248,7 +267,9 @@ class Wire:
 
     # Commands.
 
-    def message(self, command, room, user=None, id=AUTOMATIC, body=None, properties=None, reply=True, **fields):
+    def message(
+        self, command, room, user=None, id=AUTOMATIC, body=None, properties=None, reply=True, **fields
+    ):
         """A command as exchange, key, body, properties, mandatory; and the call that collects its answers."""
         number = next(self._numbers)
         if id is AUTOMATIC:
@@ -289,8 +310,13 @@ class Wire:
 
     def again(self, call, properties=None):
         """The same command once more, with a correlation of its own."""
-        message, repeat = self.message(None, call.command.get("room"), id=None, body=json.dumps(
-            call.command).encode(), properties=properties)
+        message, repeat = self.message(
+            None,
+            call.command.get("room"),
+            id=None,
+            body=json.dumps(call.command).encode(),
+            properties=properties,
+        )
         repeat.command = call.command
         repeat.receipt = self.publish(*message)
         return repeat
@@ -301,18 +327,32 @@ class Wire:
         call = Call(number, body, f"q-{self.token}-{number}")
         self.history.calls[call.correlation] = call
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.publish(f"{self.prefix}.queries", "", raw, pika.BasicProperties(
-            reply_to=self.reply_queue, correlation_id=call.correlation))
+        self.publish(
+            f"{self.prefix}.queries",
+            "",
+            raw,
+            pika.BasicProperties(reply_to=self.reply_queue, correlation_id=call.correlation),
+        )
         return self.history.wait_reply(call, limit)
 
     def dead_letters(self):
         """Reads the dead letters into the history, acknowledging them."""
         self.consume(
             f"{self.prefix}.dead",
-            lambda _method, properties, body: self.history.note_letter(body, properties))
+            lambda _method, properties, body: self.history.note_letter(body, properties),
+        )
 
 
 CODES = {
-    "invalid_command": 6008, "id_reused": 6009, "unknown_room": 6002, "invalid_policy": 6007,
-    "session_over": 6010, "no_session": 6003, "not_connected": 6001, "unauthorized": 5116,
-    "limit_reached": 6006, "already_extended": 6005, "window_not_open": 6004}
+    "invalid_command": 6008,
+    "id_reused": 6009,
+    "unknown_room": 6002,
+    "invalid_policy": 6007,
+    "session_over": 6010,
+    "no_session": 6003,
+    "not_connected": 6001,
+    "unauthorized": 5116,
+    "limit_reached": 6006,
+    "already_extended": 6005,
+    "window_not_open": 6004,
+}

@@ -1,4 +1,4 @@
-"""The fixtures of Tests/EndToEnd, on a broker that belongs to these tests alone and as a user whose password is a canary."""
+"""The broker, the processes and the history of Tests/EndToEnd, and the tracer that kills at a step."""
 
 import importlib.util
 import json
@@ -9,28 +9,32 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from canary import Canary
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.append(str(TESTS / "EndToEnd"))
-_spec = importlib.util.spec_from_file_location("end_to_end", TESTS / "EndToEnd/conftest.py")
-end_to_end = importlib.util.module_from_spec(_spec)
-sys.modules["end_to_end"] = end_to_end
-_spec.loader.exec_module(end_to_end)
+ROOT = Path(__file__).resolve().parents[2]
 
-from canary import Canary  # noqa: E402
-from end_to_end import *  # noqa: E402, F403
-from end_to_end import FIGURES, ROOT, Broker  # noqa: E402
 
+def _end_to_end():
+    """The conftest of Tests/EndToEnd under a name of its own, as this one is `conftest` here."""
+    spec = importlib.util.spec_from_file_location("end_to_end", ROOT / "Tests/EndToEnd/conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["end_to_end"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+end_to_end = _end_to_end()
+MARK, FIGURES = end_to_end.MARK, end_to_end.FIGURES
+binary, figure, history = end_to_end.binary, end_to_end.figure, end_to_end.history
+connect, wire, worker, scheduler = end_to_end.connect, end_to_end.wire, end_to_end.worker, end_to_end.scheduler
 plain_installation = end_to_end.installation
+nothing_left_behind = end_to_end.nothing_left_behind
+pytest_terminal_summary = end_to_end.pytest_terminal_summary
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "heavy: of the end-to-end tests, whose helpers are used here")
     config.addinivalue_line("markers", "heavy_fault: takes long; left to `make faults`")
-
-
-def pytest_collection_modifyitems(items):
-    """Light tests first."""
-    items.sort(key=lambda item: item.get_closest_marker("heavy_fault") is not None)
 
 
 def pytest_sessionfinish():
@@ -50,9 +54,8 @@ def broker():
     try:
         subprocess.run([script, "start", directory], check=True, timeout=150)
         url = subprocess.run(
-            [script, "url", directory], check=True, capture_output=True, text=True
-        ).stdout.strip()
-        broker = Broker(url, [script, "ctl", directory], script, directory)
+            [script, "url", directory], check=True, capture_output=True, text=True).stdout.strip()
+        broker = end_to_end.Broker(url, [script, "ctl", directory], script, directory)
         yield broker
         broker.close()
     finally:
@@ -81,3 +84,28 @@ def installation(plain_installation, canary, history):
     plain_installation.environment["OVERTIME_AMQP_URL"] = canary.url
     yield plain_installation
     canary.check(plain_installation, history)
+
+
+@pytest.fixture
+def say(request):
+    """Prints a line while the test runs, as it may take long and its seeds must be known whatever comes."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line):
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", end="", flush=True)
+
+    return say
+
+
+@pytest.fixture(scope="session")
+def killpoint(tmp_path_factory):
+    """The tracer, built from its one source file."""
+    compiler = next((found for name in ("cc", "clang", "gcc") if (found := shutil.which(name))), None)
+    if compiler is None:
+        pytest.skip("there is no C compiler to build the tracer with")
+    target = str(tmp_path_factory.mktemp("killpoint") / "killpoint")
+    source = ROOT / "Tests/Faults/killpoint.c"
+    subprocess.run(
+        [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o", target, source], check=True, timeout=60)
+    return target

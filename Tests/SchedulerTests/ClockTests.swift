@@ -1,3 +1,4 @@
+import Service
 import Testing
 
 @testable import Scheduler

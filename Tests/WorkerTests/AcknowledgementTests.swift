@@ -8,8 +8,10 @@ import Testing
 
 @Suite("A delivery is acknowledged last")
 struct AcknowledgementTests {
-    @Test("Not before its events and its reply have their confirm")
-    func afterEveryConfirm() throws {
+    @Test(
+        "Not before its events and its reply have their confirm, whichever comes last",
+        arguments: [true, false])
+    func afterEveryConfirm(replyLast: Bool) throws {
         let bench = try Bench.serving()
         bench.command("o", "open")
         bench.settle()
@@ -17,8 +19,9 @@ struct AcknowledgementTests {
         bench.command("j", "join", user: "u")
         bench.settle()
         #expect(bench.events == ["r:1", "r:2", "r:3"])
+        try #require(bench.broker.outstanding.count == 3)
+        if !replyLast { bench.broker.outstanding.reverse() }
         let waiting = bench.broker.outstanding
-        try #require(waiting.count == 3)
         for index in waiting.indices {
             #expect(!bench.broker.acknowledged.contains("j"))
             let one = waiting[index]

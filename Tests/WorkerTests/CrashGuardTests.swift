@@ -112,6 +112,20 @@ struct CrashGuardTests {
         #expect(bench.letters.isEmpty)
     }
 
+    @Test("What is no command is dead-lettered for that, and no mark of it is left to count at a later crash")
+    func noCommand() throws {
+        let bench = try Bench.serving()
+        try bench.replaceWorker(connecting: false)
+        for round in 0..<5 {
+            bench.command("bad", "nonsense", user: "u", redelivered: true)
+            bench.start()
+            #expect(bench.letters.count == round + 1)
+            try bench.replaceWorker(connecting: false)
+        }
+        let reasons = Set(bench.letters.map { $0.properties.headers?["x-overtime-reason"]?.text })
+        #expect(reasons.count == 1 && !reasons.contains("crashed_worker"))
+    }
+
     @Test("With several queues each has its own end of what the crash left behind")
     func severalQueues() {
         var guardian = CrashGuard(crashedRuns: ["x"], attempts: 3)

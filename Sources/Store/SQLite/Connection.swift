@@ -86,7 +86,7 @@ final class Connection {
         try set("cell_size_check", to: "1")
         try set("trusted_schema", to: "0")
         try set("foreign_keys", to: "0")
-        try set("cache_size", to: "-32768")
+        try set("cache_size", to: "-8192")
         // 8 MiB between checkpoints; a log that once grew larger is cut back to 64 MiB.
         try set("wal_autocheckpoint", to: "2000")
         try set("journal_size_limit", to: "67108864")
