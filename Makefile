@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test kill-sweep kill-storm lint build up down clean
+.PHONY: help demo test faults kill-sweep kill-storm lint build up down clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,10 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+faults: ## Run the tests of faults, crashes and hostile input: some take long
+	@scripts/install-deps
+	@scripts/faults all
 
 kill-sweep: ## Kill worker and scheduler at every step, one at a time (EVERY=k for each k-th)
 	@scripts/install-deps
