@@ -58,7 +58,7 @@ let package = Package(
             dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
-            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "RoomCore"],
+            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),

@@ -6,4 +6,10 @@
 /// SQLITE_TRANSIENT is a cast that Swift cannot import: SQLite copies the bytes at once.
 static inline sqlite3_destructor_type overtime_sqlite_transient(void) { return SQLITE_TRANSIENT; }
 
+/// sqlite3_config is variadic. Without memory statistics an allocation takes no global lock. Must come before
+/// SQLite's first use; later it is refused, which does no harm.
+static inline int overtime_sqlite_drop_memory_statistics(void) {
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 #endif

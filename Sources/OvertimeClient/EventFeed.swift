@@ -82,7 +82,8 @@ package final class EventFeed {
             return .connected(afterGap: wasOpen && start == .now)
         case .channelClosed(_, _, let error, _):
             guard let error, error.scope == .channel, error.isConfiguration, !wasOpen else { return nil }
-            return .failed(.broker(error))
+            // A worker that has not been started yet declares what is missing.
+            return error.kind == .notFound ? .disconnected(error) : .failed(.broker(error))
         case .disconnected(let error, _):
             return error.isConfiguration && !wasOpen ? .failed(.broker(error)) : .disconnected(error)
         case .delivery(let channel, let delivery):

@@ -31,6 +31,7 @@ package struct Agenda {
     /// Rooms that ended while a snapshot is being read, so that an older page revives none; nil otherwise.
     private var endedDuringSnapshot: [RoomID: Int64]?
 
+    private static let shortestWait: Int64 = 50
     private static let firstRetry: Int64 = 2_000
     private static let longestRetry: Int64 = 30_000
 
@@ -45,6 +46,9 @@ package struct Agenda {
             return Instant(milliseconds: at)
         }
     }
+
+    /// With those that no longer count.
+    var alarmCount: Int { deadlines.count + retries.count }
 
     // MARK: Learning
 
@@ -70,10 +74,11 @@ package struct Agenda {
         arm(room, sequence: sequence, at: dueAt.milliseconds)
     }
 
-    /// The worker found nothing due in a room. That re-arms it and is no retry; an instant that has passed already
-    /// (the clocks disagree) is tried a moment later and not at once.
+    /// The worker found nothing due in a room. That re-arms it and is no retry. Where the instant has passed already by
+    /// what is known of the worker's clock, the clocks disagree: then the time that was left when the worker answered
+    /// is waited for on the monotonic clock.
     package mutating func learnIdle(
-        room: RoomID, sequence: Int64, dueAt: Instant?, workerNow: Int64, uptime: Int64
+        room: RoomID, sequence: Int64, dueAt: Instant?, serverTime: Int64, workerNow: Int64, uptime: Int64
     ) {
         guard let known = entries[room], known.sequence <= sequence else { return }
         guard let dueAt else {
@@ -82,9 +87,11 @@ package struct Agenda {
         }
         if dueAt.milliseconds > workerNow {
             arm(room, sequence: sequence, at: dueAt.milliseconds)
-        } else {
-            retry(room, sequence: sequence, times: 0, at: uptime + 50)
+        } else if dueAt.milliseconds > serverTime {
+            let left = max(dueAt.milliseconds - serverTime, Self.shortestWait)
+            retry(room, sequence: sequence, times: 0, at: uptime + left)
         }
+        // Else the worker contradicts itself, and the next retry will do.
     }
 
     /// Somebody else fired these rooms: they count as fired here, too.
@@ -135,6 +142,10 @@ package struct Agenda {
         entries[room] = Entry(sequence: sequence, state: .armed(instant), ticket: nextTicket)
         deadlines.add(Alarm(room: room, ticket: nextTicket), at: instant)
         nextTicket += 1
+        // Sessions may be far shorter than planned: their alarms must not stay for a year.
+        if deadlines.count > 2 * entries.count + 1_024 {
+            deadlines.keep { [entries] alarm in entries[alarm.room]?.ticket == alarm.ticket }
+        }
     }
 
     private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, at uptime: Int64) {

@@ -31,8 +31,14 @@ struct DeadlineHeap<Element> {
         return first.element
     }
 
-    private mutating func sink() {
-        var parent = 0
+    /// Drops what does not count any more.
+    mutating func keep(where counts: (Element) -> Bool) {
+        entries = entries.filter { counts($0.element) }
+        for parent in stride(from: entries.count / 2 - 1, through: 0, by: -1) { sink(from: parent) }
+    }
+
+    private mutating func sink(from start: Int = 0) {
+        var parent = start
         while true {
             var smallest = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {

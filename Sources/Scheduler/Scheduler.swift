@@ -20,19 +20,11 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
-        /// Opens these listening channels anew, so that they declare and bind again.
-        package let rebind: @Sendable (_ channels: [Int]) -> Void
 
-        package init(
-            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
-            rebind: @escaping @Sendable ([Int]) -> Void = { _ in }
-        ) {
-            self.publish = publish
-            self.rebind = rebind
-        }
+        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
     }
 
-    private enum SnapshotState {
+    enum SnapshotState {
         case idle(nextAt: Int64)
         /// A page is to be asked for.
         case ready(after: RoomID?, at: Int64)
@@ -41,20 +33,19 @@ package final class Scheduler {
     }
 
     package let id: String
-    private let topology: Topology
-    private let outlet: Outlet
-    private let clock: any WallClock
-    private let log: Log
+    let topology: Topology
+    let outlet: Outlet
+    let clock: any WallClock
+    let log: Log
     /// The name of the queue on which answers come, anew with each connection.
-    private let answersQueue: @Sendable () -> ShortString?
+    let answersQueue: @Sendable () -> ShortString?
 
-    package private(set) var agenda = Agenda()
+    package internal(set) var agenda = Agenda()
     private var offset = ClockOffset()
     private var steps = ClockSteps()
-    private var snapshot = SnapshotState.idle(nextAt: .max)
-    private var isSnapshotWanted = false
-    private var isFirstSnapshotDone = false
-    private var publishing: UInt64?
+    var snapshot = SnapshotState.idle(nextAt: .max)
+    var isSnapshotWanted = false
+    var publishing: UInt64?
     private var listening: Set<Int> = []
     private var nextCorrelation: UInt64 = 1
     /// When each question that is still unanswered was sent, by this wall clock.
@@ -62,14 +53,16 @@ package final class Scheduler {
     private var sentOrder: [UInt64] = []
     /// When a scheduler with a smaller id was last heard, by the monotonic clock.
     private var elderHeardAt: Int64?
-    /// What a standby is holding back until then.
-    private var heldBack: (rooms: [RoomID], until: Int64)?
+    /// What a standby is holding back, oldest first.
+    private var heldBack: [(rooms: [RoomID], until: Int64)] = []
+    private var isBlocked = false
+    /// True where the snapshot cannot wait: events were missed.
+    var isSnapshotUrgent = false
+    /// Whether it was said that no worker answers.
+    var isUnanswered = false
     private var lastError: [String: AMQPError] = [:]
     package private(set) var isStopped = false
 
-    private static let pageSize = 500
-    private static let snapshotInterval: Int64 = 300_000
-    private static let answerTimeout: Int64 = 5_000
     private static let standbyDelay: Int64 = 100
     private static let elderMemory: Int64 = 60_000
     private static let keptCorrelations = 1_024
@@ -110,7 +103,7 @@ package final class Scheduler {
         }
         continueSnapshot(at: uptime)
         releaseHeldBack(at: uptime)
-        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all) else { return 1_000 }
+        guard isConnected else { return 1_000 }
         let workerNow = wall + offset.milliseconds
         while true {
             let due = agenda.takeDue(workerNow: workerNow, uptime: uptime, limit: 10_000)
@@ -118,8 +111,13 @@ package final class Scheduler {
             if isStandby(at: uptime) { holdBack(due, at: uptime) } else { fire(due) }
         }
         let wait = agenda.wait(workerNow: workerNow, uptime: uptime) ?? 1_000
-        let held = heldBack.map { max($0.until - uptime, 0) } ?? 1_000
+        let held = heldBack.first.map { max($0.until - uptime, 0) } ?? 1_000
         return min(wait, held, snapshotWait(at: uptime), 1_000)
+    }
+
+    /// Blocked counts as not connected: what is handed over then would only pile up.
+    var isConnected: Bool {
+        publishing != nil && !isBlocked && listening.isSuperset(of: SchedulerChannel.all)
     }
 
     // MARK: Firing
@@ -127,22 +125,27 @@ package final class Scheduler {
     private func fire(_ rooms: [RoomID]) {
         guard let generation = publishing, let queue = answersQueue() else { return }
         let publications = Tick.split(scheduler: id, rooms: rooms).map { tick in
-            Publication(
-                id: nextCorrelation, exchange: topology.ticks, routingKey: .empty, mandatory: false,
-                properties: question(replyTo: queue), body: tick.encode())
+            let correlation = newCorrelation()
+            return Publication(
+                id: correlation, exchange: topology.ticks, routingKey: .empty, mandatory: false,
+                properties: question(correlation, replyTo: queue), body: tick.encode())
         }
         log.debug("fired", ["rooms": rooms.count, "ticks": publications.count])
         outlet.publish(publications, generation)
     }
 
-    /// The properties of a question, with a new correlation; its time of sending is kept.
-    private func question(replyTo queue: ShortString) -> Properties {
+    /// A new correlation; its time of sending is kept.
+    func newCorrelation() -> UInt64 {
         let correlation = nextCorrelation
         nextCorrelation += 1
         sentAt[correlation] = clock.nowMilliseconds()
         sentOrder.append(correlation)
         if sentOrder.count > Self.keptCorrelations { sentAt[sentOrder.removeFirst()] = nil }
-        return Properties(
+        return correlation
+    }
+
+    func question(_ correlation: UInt64, replyTo queue: ShortString) -> Properties {
+        Properties(
             contentType: "application/json", deliveryMode: 1, correlationID: ShortString("\(correlation)"),
             replyTo: queue, appID: "overtime")
     }
@@ -152,13 +155,14 @@ package final class Scheduler {
     }
 
     private func holdBack(_ rooms: [RoomID], at uptime: Int64) {
-        heldBack = ((heldBack?.rooms ?? []) + rooms, heldBack?.until ?? uptime + Self.standbyDelay)
+        heldBack.append((rooms, uptime + Self.standbyDelay))
     }
 
     private func releaseHeldBack(at uptime: Int64) {
-        guard let held = heldBack, uptime >= held.until else { return }
-        heldBack = nil
-        if !held.rooms.isEmpty { fire(held.rooms) }
+        let due = heldBack.prefix { uptime >= $0.until }
+        heldBack.removeFirst(due.count)
+        let rooms = due.flatMap(\.rooms)
+        if !rooms.isEmpty, isConnected { fire(rooms) }
     }
 
     // MARK: The connections
@@ -167,10 +171,12 @@ package final class Scheduler {
         switch event {
         case .channelOpened(let channel, _):
             listening.insert(channel)
+            lastError[channelName(channel)] = nil
             if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
         case .channelClosed(let channel, _, let error, _):
             listening.remove(channel)
-            if let error { log.warning("listening ended", ["channel": channel, "error": error.description]) }
+            guard let error, isNews(error, of: channelName(channel)) else { return }
+            log.warning("listening ended", ["to": channelName(channel), "error": error.description])
         case .delivery(SchedulerChannel.events, let delivery):
             guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
             var dueAt: Instant?
@@ -190,11 +196,22 @@ package final class Scheduler {
         case .channelOpened(_, let generation):
             publishing = generation
             isSnapshotWanted = true
+            lastError["ticks out"] = nil
         case .channelClosed(_, _, let error, _):
             publishing = nil
-            if let error { log.warning("publishing channel closed", ["error": error.description]) }
-        default:
+            guard let error, isNews(error, of: "ticks out") else { return }
+            log.warning("publishing channel closed", ["error": error.description])
+        case .blocked:
+            isBlocked = true
             logConnection(event, "publisher")
+        case .unblocked:
+            isBlocked = false
+            logConnection(event, "publisher")
+        case .connected, .disconnected:
+            // A block ends with its connection, and nobody says so.
+            isBlocked = false
+            logConnection(event, "publisher")
+        default: break
         }
     }
 
@@ -204,16 +221,28 @@ package final class Scheduler {
             log.info("connected", ["connection": name, "broker": version])
             lastError[name] = nil
         case .disconnected(let error, let delay):
-            if lastError[name] != error {
-                log.warning(
-                    "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
-            }
-            lastError[name] = error
+            guard isNews(error, of: name) else { return }
+            log.warning(
+                "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
         case .blocked(let reason):
             log.warning("blocked by the broker: ticks wait", ["connection": name, "reason": reason])
         case .unblocked:
             log.info("unblocked", ["connection": name])
         default: break
+        }
+    }
+
+    /// Each failure is said once, until what failed has worked again.
+    private func isNews(_ error: AMQPError, of name: String) -> Bool {
+        defer { lastError[name] = error }
+        return lastError[name] != error
+    }
+
+    private func channelName(_ channel: Int) -> String {
+        switch channel {
+        case SchedulerChannel.events: "events"
+        case SchedulerChannel.ticks: "ticks"
+        default: "answers"
         }
     }
 
@@ -225,9 +254,9 @@ package final class Scheduler {
         if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
         let workerNow = clock.nowMilliseconds() + offset.milliseconds
         agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
-        guard let held = heldBack else { return }
+        guard !heldBack.isEmpty else { return }
         let fired = Set(tick.rooms)
-        heldBack = (held.rooms.filter { !fired.contains($0) }, held.until)
+        for index in heldBack.indices { heldBack[index].rooms.removeAll(where: fired.contains) }
     }
 
     // MARK: Answers
@@ -242,85 +271,19 @@ package final class Scheduler {
             receivePage(body, sent: sent, received: received, at: uptime)
         } else if let answer = TickAnswer.decode(body) {
             learn(answer.serverTime, sent: sent, received: received)
+            noteAnswer()
             let workerNow = received + offset.milliseconds
             for idle in answer.idle {
                 agenda.learnIdle(
-                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt, workerNow: workerNow,
-                    uptime: uptime)
+                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt,
+                    serverTime: answer.serverTime.milliseconds, workerNow: workerNow, uptime: uptime)
             }
         }
     }
 
-    private func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
+    func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
         guard let sent else { return }
         offset.learn(serverTime: serverTime.milliseconds, sent: sent, received: received)
-    }
-
-    // MARK: The snapshot
-
-    private func wantSnapshot(at uptime: Int64) {
-        isSnapshotWanted = true
-        snapshot = .idle(nextAt: uptime)
-    }
-
-    private func continueSnapshot(at uptime: Int64) {
-        guard publishing != nil, listening.isSuperset(of: SchedulerChannel.all), let queue = answersQueue()
-        else { return }
-        if isSnapshotWanted {
-            isSnapshotWanted = false
-            agenda.beginSnapshot()
-            snapshot = .ready(after: nil, at: uptime)
-        }
-        switch snapshot {
-        case .idle(let nextAt):
-            guard uptime >= nextAt else { return }
-            // Nobody tells a consumer that the exchange in front of its queue was deleted. Once the channels are open
-            // again, a snapshot begins anew.
-            outlet.rebind([SchedulerChannel.events, SchedulerChannel.ticks])
-            agenda.beginSnapshot()
-            ask(after: nil, queue: queue, at: uptime)
-        case .ready(let after, let at):
-            if uptime >= at { ask(after: after, queue: queue, at: uptime) }
-        case .asked(let after, _, let at):
-            // The worker may be away; nobody else knows, so it is asked again.
-            if uptime - at >= Self.answerTimeout { ask(after: after, queue: queue, at: uptime) }
-        }
-    }
-
-    private func ask(after: RoomID?, queue: ShortString, at uptime: Int64) {
-        guard let generation = publishing else { return }
-        let correlation = nextCorrelation
-        let publication = Publication(
-            id: correlation, exchange: topology.queries, routingKey: .empty, mandatory: false,
-            properties: question(replyTo: queue),
-            body: QueryEncoder.encode(.rooms(after: after, limit: Self.pageSize)))
-        snapshot = .asked(after: after, correlation: correlation, at: uptime)
-        outlet.publish([publication], generation)
-    }
-
-    private func receivePage(_ body: [UInt8], sent: Int64?, received: Int64, at uptime: Int64) {
-        guard case .success(let page) = QueryReplyDecoder.rooms(body) else { return }
-        learn(page.serverTime, sent: sent, received: received)
-        for room in page.rows {
-            agenda.learnSnapshot(room: room.room, sequence: room.sequence, dueAt: room.nextDueAt)
-        }
-        if let next = page.next {
-            // The first one hurries; later ones are only a safety net and leave the worker its time.
-            snapshot = .ready(after: next, at: isFirstSnapshotDone ? uptime + 100 : uptime)
-            return
-        }
-        agenda.endSnapshot()
-        snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
-        if !isFirstSnapshotDone { log.info("firing", ["rooms": agenda.count]) }
-        isFirstSnapshotDone = true
-    }
-
-    private func snapshotWait(at uptime: Int64) -> Int64 {
-        switch snapshot {
-        case .idle(let nextAt): max(nextAt - uptime, 0)
-        case .ready(_, let at): max(at - uptime, 0)
-        case .asked(_, _, let at): max(at + Self.answerTimeout - uptime, 0)
-        }
     }
 }
 
@@ -329,5 +292,7 @@ package enum SchedulerChannel {
     package static let events = 0
     package static let ticks = 1
     package static let answers = 2
+    /// Looks for the exchange of the session events; see `TopologyWatch`.
+    static let watch = 3
     static let all: Set<Int> = [events, ticks, answers]
 }

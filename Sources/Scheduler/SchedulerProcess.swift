@@ -28,15 +28,7 @@ package struct SchedulerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Scheduler.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let id = RandomToken.make()
         log.info("starting", ["version": version, "scheduler": id, "pid": getpid()])
         let plans = SchedulerPlans(topology: topology, mode: declares ? .active : .passive)
@@ -51,25 +43,28 @@ package struct SchedulerProcess: Sendable {
             observer: { events in mailbox.put(events.lazy.map(Scheduler.Input.publisher)) })
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet(
-                publish: { publisher.publish($0, on: 0, generation: $1) },
-                rebind: { channels in
-                    for channel in channels {
-                        consumer.closeChannel(channel)
-                        consumer.openChannel(channel)
-                    }
-                }),
+            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
         defer {
+            // Both at once: beside a broker that answers nothing each takes its two seconds.
+            consumer.requestStop()
+            publisher.requestStop()
             consumer.stop()
             publisher.stop()
         }
-        return drive(scheduler, mailbox: mailbox)
+        let watch = TopologyWatch {
+            consumer.closeChannel($0)
+            consumer.openChannel($0)
+        }
+        return drive(scheduler, watch: watch, mailbox: mailbox)
     }
 
-    private func drive(_ scheduler: Scheduler, mailbox: Mailbox<Scheduler.Input>) -> ProcessExit {
+    private func drive(
+        _ scheduler: Scheduler, watch: TopologyWatch, mailbox: Mailbox<Scheduler.Input>
+    ) -> ProcessExit {
+        var watch = watch
         var gate = SchedulerPlans.startGate
         var wait: Int64 = 0
         var inputs: [Scheduler.Input] = []
@@ -81,12 +76,15 @@ package struct SchedulerProcess: Sendable {
                 return .configuration
             }
             let uptime = MonotonicClock.milliseconds()
+            inputs.removeAll { if case .consumer(let event) = $0 { watch.handle(event) } else { false } }
             scheduler.handle(inputs, at: uptime)
+            watch.look(at: uptime)
             if scheduler.isStopped {
                 log.info("stopped")
                 return .ok
             }
-            wait = scheduler.run(at: uptime)
+            // Read anew: after a long `handle` the old value would look like a step of the wall clock.
+            wait = scheduler.run(at: MonotonicClock.milliseconds())
         }
     }
 
@@ -142,13 +140,16 @@ package final class SchedulerPlans: Sendable {
             component: "scheduler", token: "\(token).ticks",
             bindings: [OwnQueue.Binding(exchange: topology.ticks)],
             arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
-        return [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
+        let listening = [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
             queue, part in
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
+        // Somebody else may have made the exchange again before the watch looked: then only the binding is missing.
+        let watch = topology.declarations(.passive, parts: [.events]) + (events?.declarations ?? [])
+        return listening + [ChannelPlan(declare: watch)]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.
@@ -158,5 +159,6 @@ package final class SchedulerPlans: Sendable {
 
     static let startGate = StartGate(
         expecting: Set(SchedulerChannel.all.map { StartGate.Part(link: "consumer", channel: $0) })
-            .union([StartGate.Part(link: "publisher", channel: 0)]))
+            .union([StartGate.Part(link: "publisher", channel: 0)]),
+        optional: [StartGate.Part(link: "consumer", channel: SchedulerChannel.watch)])
 }

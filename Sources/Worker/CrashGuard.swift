@@ -11,20 +11,20 @@ import Store
 struct CrashGuard {
     let crashedRuns: [String]
     let attempts: Int
-    /// True until the first command that is not a redelivery: what the crash left behind has then been seen.
-    private(set) var isCareful: Bool
+    /// Queues, by consumer tag, that have delivered a command which was no redelivery: what the crash left behind in
+    /// them has then been seen.
+    private var seen: Set<ShortString> = []
 
     init(crashedRuns: [String], attempts: Int) {
         self.crashedRuns = crashedRuns
         self.attempts = attempts
-        isCareful = !crashedRuns.isEmpty
     }
 
     /// Whether a delivery must be decided alone, behind a mark.
     mutating func mustMark(_ delivery: Delivery) -> Bool {
-        guard isCareful else { return false }
-        if !delivery.redelivered { isCareful = false }
-        return isCareful
+        guard !crashedRuns.isEmpty else { return false }
+        if !delivery.redelivered { seen.insert(delivery.consumerTag) }
+        return !seen.contains(delivery.consumerTag)
     }
 
     /// A name for a message that is the same at each delivery: two FNV-1a hashes of what the publisher sent.

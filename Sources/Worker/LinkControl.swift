@@ -26,4 +26,7 @@ package enum PublisherChannel {
     package static let letters = 2
     /// Declares the log, and nothing else: a log that is down stops nothing.
     package static let log = 3
+    /// Declares, again and again, what no other channel would miss: exchanges that only others publish to.
+    package static let topology = 4
+    static let declaring = [log, topology]
 }

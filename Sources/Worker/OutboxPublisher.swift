@@ -1,4 +1,4 @@
-package import RoomCore
+import RoomCore
 package import Store
 
 /// What goes out next and what has arrived: events in outbox order, room by room.
@@ -13,40 +13,6 @@ package import Store
 ///   refusals last, each later one gets one try.
 /// - An event leaves (is marked published) only behind everything before it in its room.
 package struct OutboxPublisher {
-    package struct Limits {
-        /// Publications on their way at one time.
-        package var inFlight = 4096
-        /// Milliseconds without a confirm after which a room's events are sent again; doubles up to eightfold.
-        package var confirmTimeout: Int64 = 10_000
-        /// Milliseconds between two tries of a refused event.
-        package var retryInterval: Int64 = 1_000
-        /// Milliseconds from a room's first refusal until its refused events are passed over.
-        package var patience: Int64 = 60_000
-        /// Milliseconds without a refusal after which a room's refusals are forgotten.
-        package var memory: Int64 = 600_000
-
-        package init() {}
-    }
-
-    /// One event to publish, under the number by which its end is told.
-    package struct Sending {
-        package let id: UInt64
-        package let event: OutboxMessage
-    }
-
-    /// What became of events since it was last asked.
-    package struct Progress {
-        /// Jobs whose event has had its first confirm or refusal, one mention an event.
-        package var settledJobs: [UInt64] = []
-        /// Positions that are done with: confirmed, or passed over.
-        package var finished: [Int64] = []
-        package var passedOver: [OutboxMessage] = []
-        /// Rooms that began to be refused.
-        package var refusedRooms: [RoomID] = []
-        /// Rooms whose events were sent again because no confirm came in time.
-        package var overdueRooms: [RoomID] = []
-    }
-
     private enum State { case waiting, sent, refused, confirmed }
 
     private struct Entry {
@@ -55,6 +21,11 @@ package struct OutboxPublisher {
         var job: UInt64?
         var state = State.waiting
         var sentAt: Int64 = 0
+        /// True once any copy was confirmed: a later refusal of another copy loses nothing.
+        var wasConfirmed = false
+        /// The number of the latest copy, and of the one before it, whose late end still counts; 0 for none.
+        var number: UInt64 = 0
+        var olderNumber: UInt64 = 0
     }
 
     /// A room's events that have not left yet, oldest first. A reference, so that they change in place.
@@ -76,7 +47,10 @@ package struct OutboxPublisher {
     /// Rooms with something to send, in the order in which it became ready.
     private var ready: [RoomID] = []
     private var isReady: Set<RoomID> = []
+    /// Latest copies without an end: these count towards the bound.
     private var inFlight: [UInt64: (room: RoomID, position: Int64)] = [:]
+    /// Older copies of events that were sent again, at most one each: a late end counts, a missing one costs nothing.
+    private var superseded: [UInt64: (room: RoomID, position: Int64)] = [:]
     private var nextID: UInt64 = 1
     private var progress = Progress()
     private var nextCheckAt: Int64 = 0
@@ -99,7 +73,8 @@ package struct OutboxPublisher {
         lines[event.draft.room] = line
         line.entries.append(Entry(event: event, job: job))
         held += 1
-        if refusals[event.draft.room] != nil { settleHeldBack(line) }
+        let last = line.entries.count - 1
+        if last > 0, refusals[event.draft.room] != nil { settle(&line.entries[last]) }
         markReady(event.draft.room)
     }
 
@@ -114,28 +89,46 @@ package struct OutboxPublisher {
         var sendings: [Sending] = []
         var taken = 0
         for room in ready {
-            guard inFlight.count < limits.inFlight else { break }
+            guard send(room, at: uptime, into: &sendings) else { break }
             taken += 1
             isReady.remove(room)
-            send(room, at: uptime, into: &sendings)
         }
         ready.removeFirst(taken)
         return sendings
     }
 
-    private mutating func send(_ room: RoomID, at uptime: Int64, into sendings: inout [Sending]) {
-        guard let line = lines[room] else { return }
+    /// Sends what a room has to send; false where the bound stopped it.
+    private mutating func send(_ room: RoomID, at uptime: Int64, into sendings: inout [Sending]) -> Bool {
+        guard let line = lines[room] else { return true }
         let isRefused = refusals[room] != nil
         for index in line.entries.indices where line.entries[index].state == .waiting {
             // While refusals last only the head is tried.
             if isRefused, index > 0 { break }
+            supersede(&line.entries[index])
+            guard inFlight.count < limits.inFlight else { return false }
+            let event = line.entries[index].event
             line.entries[index].state = .sent
             line.entries[index].sentAt = uptime
-            let event = line.entries[index].event
+            line.entries[index].number = nextID
             inFlight[nextID] = (room, event.position)
             sendings.append(Sending(id: nextID, event: event))
             nextID += 1
         }
+        return true
+    }
+
+    /// Makes the latest copy an older one where its end is still to come, and forgets the one that was older still.
+    private mutating func supersede(_ entry: inout Entry) {
+        guard let address = inFlight.removeValue(forKey: entry.number) else { return }
+        superseded[entry.olderNumber] = nil
+        superseded[entry.number] = address
+        entry.olderNumber = entry.number
+    }
+
+    /// Forgets both copies of an event that leaves.
+    private mutating func forgetNumbers(_ entry: Entry) {
+        inFlight[entry.number] = nil
+        superseded[entry.olderNumber] = nil
     }
 
     private mutating func markReady(_ room: RoomID) {
@@ -150,6 +143,7 @@ package struct OutboxPublisher {
             guard let (line, room, index) = take(id) else { continue }
             settle(&line.entries[index])
             line.entries[index].state = .confirmed
+            line.entries[index].wasConfirmed = true
             line.overdueTimes = 0
             if touched.last != room { touched.append(room) }
             // A confirmed head ends the refusals: the queue takes messages again.
@@ -161,22 +155,26 @@ package struct OutboxPublisher {
     package mutating func refused(_ ids: [UInt64], at uptime: Int64) {
         for id in ids {
             guard let (line, room, index) = take(id) else { continue }
+            // Another copy was taken meanwhile.
+            guard line.entries[index].state != .confirmed else { continue }
             settle(&line.entries[index])
             line.entries[index].state = .refused
             if refusals[room] == nil {
                 refusals[room] = Refusals(since: uptime, last: uptime)
                 progress.refusedRooms.append(room)
+                settleHeldBack(line)
             }
             refusals[room]?.last = uptime
-            settleHeldBack(line)
             passOver(room, at: uptime)
         }
     }
 
-    /// The channel is gone: what had no end is sent again, with everything behind it.
+    /// The channel is gone: what had no end is sent again, with everything behind it. What was refused has another try
+    /// on the next channel before it can be passed over.
     package mutating func channelLost() {
         inFlight.removeAll(keepingCapacity: true)
-        for (room, _) in inOutboxOrder(lines) { sendAgain(room, .waiting, .sent, .confirmed) }
+        superseded.removeAll()
+        for (room, _) in inOutboxOrder(lines) { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
     }
 
     /// What time asks for: refused heads are tried again, events without a confirm are sent again.
@@ -193,20 +191,24 @@ package struct OutboxPublisher {
                 markReady(room)
             }
         }
-        var overdue: [RoomID: Line] = [:]
-        for (room, line) in lines {
-            guard let oldest = line.entries.first(where: { $0.state == .sent }),
-                uptime - oldest.sentAt >= limits.confirmTimeout << min(line.overdueTimes, 3)
-            else { continue }
-            overdue[room] = line
+        let overdue = lines.filter { _, line in
+            guard let oldest = line.entries.first(where: { $0.state == .sent }) else { return false }
+            return uptime - oldest.sentAt >= limits.confirmTimeout << min(line.overdueTimes, 3)
         }
         for (room, line) in inOutboxOrder(overdue) {
             line.overdueTimes += 1
             progress.overdueRooms.append(room)
             sendAgain(room, .sent, .confirmed)
         }
-        // Whoever is sent again is on its way under a new number; the old one must not hold its place for ever.
-        if !overdue.isEmpty { inFlight = inFlight.filter { overdue[$0.value.room] == nil } }
+    }
+
+    /// The broker is not blocked any more: its time for a confirm begins now.
+    package mutating func restartClocks(at uptime: Int64) {
+        for line in lines.values {
+            for index in line.entries.indices where line.entries[index].state == .sent {
+                line.entries[index].sentAt = uptime
+            }
+        }
     }
 
     /// What happened since the last call.
@@ -218,8 +220,10 @@ package struct OutboxPublisher {
     private mutating func sendAgain(_ room: RoomID, _ states: State...) {
         guard let line = lines[room] else { return }
         for index in line.entries.indices where states.contains(line.entries[index].state) {
+            supersede(&line.entries[index])
             line.entries[index].state = .waiting
         }
+        if refusals[room] != nil { settleHeldBack(line) }
         markReady(room)
     }
 
@@ -228,8 +232,9 @@ package struct OutboxPublisher {
         guard let refusal = refusals[room], uptime - refusal.since >= limits.patience, let line = lines[room]
         else { return }
         while let head = line.entries.first, head.state == .refused || head.state == .confirmed {
-            if head.state == .refused { progress.passedOver.append(head.event) }
+            if head.state == .refused, !head.wasConfirmed { progress.passedOver.append(head.event) }
             progress.finished.append(head.event.position)
+            forgetNumbers(head)
             line.entries.removeFirst()
             held -= 1
         }
@@ -240,15 +245,18 @@ package struct OutboxPublisher {
     private mutating func leave(_ room: RoomID) {
         guard let line = lines[room] else { return }
         let count = line.entries.prefix { $0.state == .confirmed }.count
-        progress.finished.append(contentsOf: line.entries.prefix(count).lazy.map(\.event.position))
+        for entry in line.entries.prefix(count) {
+            progress.finished.append(entry.event.position)
+            forgetNumbers(entry)
+        }
         line.entries.removeFirst(count)
         held -= count
         if line.entries.isEmpty { lines[room] = nil }
     }
 
     private mutating func take(_ id: UInt64) -> (line: Line, room: RoomID, index: Int)? {
-        guard let (room, position) = inFlight.removeValue(forKey: id), let line = lines[room],
-            let index = index(of: position, in: line)
+        guard let (room, position) = inFlight.removeValue(forKey: id) ?? superseded.removeValue(forKey: id),
+            let line = lines[room], let index = index(of: position, in: line)
         else { return nil }
         return (line, room, index)
     }

@@ -4,7 +4,8 @@ package import AMQP
 ///
 /// A pure value, one for each channel. Everything is kept until the broker has taken or refused it, and sent again when
 /// the channel is lost. A reply is owed once and nobody's queue is our business, so a refused one is dropped; a dead
-/// letter is the last trace of a command, so it is tried until it is taken.
+/// letter is the last trace of a command, so it is tried until it is taken. Answers that no delivery waits for (job 0) are
+/// only kept for a moment and a number of bytes: who asked will ask again.
 package struct ReplyPublisher {
     package enum Persistence {
         /// Dropped when refused, after `patience` without a confirm, or when it closes the channel all by itself.
@@ -50,16 +51,28 @@ package struct ReplyPublisher {
     /// Messages that were on their way when the channel was closed with an error: they go one at a time, until it is
     /// known which of them closes it.
     private var suspects: Set<UInt64> = []
+    private var sentCount = 0
+    private var unowedBytes = 0
+    /// True while the channel is closed by an error of its own: it is not the broker that is away.
+    private var isBroken = false
+    private var nextCheckAt: Int64 = 0
 
     private static let retryInterval: Int64 = 1_000
     private static let confirmTimeout: Int64 = 10_000
     private static let patience: Int64 = 60_000
+    private static let unowedPatience: Int64 = 20_000
+    private static let checkInterval: Int64 = 250
+    private static let mostUnowedBytes = 8 << 20
 
     package init(_ persistence: Persistence) { self.persistence = persistence }
 
     package var isEmpty: Bool { entries.isEmpty }
 
     package mutating func enqueue(_ message: Message, at uptime: Int64) {
+        if message.job == 0 {
+            guard unowedBytes + message.body.count <= Self.mostUnowedBytes else { return }
+            unowedBytes += message.body.count
+        }
         entries[nextID] = Entry(message: message, sentAt: uptime, since: uptime)
         waiting.append(nextID)
         nextID += 1
@@ -67,18 +80,18 @@ package struct ReplyPublisher {
 
     /// What to publish now, in order.
     package mutating func next(at uptime: Int64) -> [Publication] {
+        isBroken = false
         guard !waiting.isEmpty else { return [] }
         var publications: [Publication] = []
         var later: [UInt64] = []
         for id in waiting {
             guard var entry = entries[id] else { continue }
-            let isAlone =
-                suspects.isEmpty || (publications.isEmpty && !entries.values.contains(where: \.isSent))
-            guard isAlone, entry.sentAt <= uptime else {
+            guard suspects.isEmpty || sentCount == 0, entry.sentAt <= uptime else {
                 later.append(id)
                 continue
             }
             entry.isSent = true
+            sentCount += 1
             entry.sentAt = uptime
             entries[id] = entry
             publications.append(publication(entry.message, id: id))
@@ -97,7 +110,10 @@ package struct ReplyPublisher {
     package mutating func confirmed(_ ids: [UInt64]) -> [UInt64] {
         ids.compactMap { id in
             suspects.remove(id)
-            return entries.removeValue(forKey: id)?.message.job
+            guard let entry = entries.removeValue(forKey: id) else { return nil }
+            if entry.isSent { sentCount -= 1 }
+            if entry.message.job == 0 { unowedBytes -= entry.message.body.count }
+            return entry.message.job
         }
     }
 
@@ -115,36 +131,54 @@ package struct ReplyPublisher {
     /// The channel is gone, by itself (`isError`) or with its connection: what was on its way is sent again.
     /// Returns the job of a message that is dropped, because it was alone when the channel was closed with an error.
     package mutating func channelLost(isError: Bool, at uptime: Int64) -> [UInt64] {
+        isBroken = isError
         let sent = entries.filter { $0.value.isSent }.map(\.key).sorted()
-        if isError, sent.count == 1, persistence == .droppedWhenRefused, suspects.contains(sent[0]) {
-            return confirmed(sent)
-        }
+        let isFound = isError && sent.count == 1 && suspects.contains(sent[0])
+        if isFound, persistence == .droppedWhenRefused { return confirmed(sent) }
         if isError { suspects.formUnion(sent) }
         for id in sent {
             entries[id]?.isSent = false
             entries[id]?.sentAt = uptime
         }
-        waiting = sent + waiting
+        sentCount = 0
+        // One that closes the channel whenever it is sent must not keep its neighbours from being sent at all.
+        waiting = isFound ? waiting + sent : sent + waiting
         return []
+    }
+
+    /// The broker is not blocked any more: its time for a confirm begins now.
+    package mutating func restartClocks(at uptime: Int64) {
+        for (id, entry) in entries where entry.isSent { entries[id]?.sentAt = uptime }
     }
 
     /// What time asks for: sends again what has had no confirm, and lets go what nobody will take. Returns the jobs
     /// of what was dropped.
     package mutating func tick(at uptime: Int64) -> [UInt64] {
+        guard uptime >= nextCheckAt else { return [] }
+        nextCheckAt = uptime + Self.checkInterval
         var dropped: [UInt64] = []
-        let overdue = entries.filter { $0.value.isSent && uptime - $0.value.sentAt >= Self.confirmTimeout }
-        for (id, entry) in overdue.sorted(by: { $0.key < $1.key }) {
-            if persistence == .droppedWhenRefused, uptime - entry.since >= Self.patience {
+        var overdue: [UInt64] = []
+        for (id, entry) in entries {
+            let age = uptime - entry.since
+            if entry.message.job == 0, age >= Self.unowedPatience {
                 dropped.append(id)
-            } else {
-                retry(id, at: uptime)
+            } else if entry.isSent, uptime - entry.sentAt >= Self.confirmTimeout {
+                let isOver = persistence == .droppedWhenRefused && age >= Self.patience
+                if isOver { dropped.append(id) } else { overdue.append(id) }
+            } else if !entry.isSent, isBroken, persistence == .droppedWhenRefused, age >= Self.patience {
+                dropped.append(id)
             }
         }
-        return confirmed(dropped)
+        for id in overdue.sorted() { retry(id, at: uptime) }
+        guard !dropped.isEmpty else { return [] }
+        let jobs = confirmed(dropped.sorted())
+        waiting.removeAll { entries[$0] == nil }
+        return jobs
     }
 
     private mutating func retry(_ id: UInt64, at uptime: Int64) {
-        guard entries[id] != nil else { return }
+        guard let entry = entries[id] else { return }
+        if entry.isSent { sentCount -= 1 }
         entries[id]?.isSent = false
         entries[id]?.sentAt = uptime
         waiting.append(id)

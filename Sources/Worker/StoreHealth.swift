@@ -21,9 +21,13 @@ struct StoreHealth {
         nextTryAt = uptime + delay
     }
 
+    /// The probe succeeded. The delay goes on growing until a batch succeeds as well: each time that the queues are
+    /// given back counts towards the broker's delivery limit.
     mutating func recover() {
         isFailing = false
-        delay = 0
         closeChannelsAt = nil
     }
+
+    /// A batch was committed.
+    mutating func succeed() { delay = 0 }
 }

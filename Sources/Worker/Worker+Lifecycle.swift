@@ -23,7 +23,7 @@ extension Worker {
                 if position == 0 { log.info("publishing what is left in the outbox") }
                 phase = .draining(after: last.position)
             } else {
-                phase = .overdue
+                phase = .overdue(after: nil)
             }
             return true
         } catch {
@@ -33,11 +33,11 @@ extension Worker {
     }
 
     /// Brings a page of overdue rooms up to date, then opens the queues.
-    func advanceOverdue(at uptime: Int64) -> Bool {
+    func advanceOverdue(after last: OverdueRoom?, at uptime: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
         do throws(StoreError) {
-            let rooms = try store.overdue(at: now, after: nil, limit: Self.page)
-            guard !rooms.isEmpty else {
+            let rooms = try store.overdue(at: now, after: last, limit: Self.page)
+            guard let next = rooms.last else {
                 phase = .serving
                 for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                     consumer.openChannel(channel)
@@ -47,6 +47,7 @@ extension Worker {
             }
             log.info("bringing overdue rooms up to date", ["count": rooms.count])
             try advance(rooms.map(\.room), at: uptime)
+            phase = .overdue(after: next)
             return true
         } catch {
             storeFailed(error, at: uptime)
@@ -60,7 +61,11 @@ extension Worker {
         do throws(StoreError) {
             finish(try decide(ticks: [tick], commands: []), commands: [], at: uptime)
         } catch {
-            guard error.isBatchFault, rooms.count > 1 else { throw error }
+            guard error.isBatchFault else { throw error }
+            guard rooms.count > 1 else {
+                return log.error(
+                    "an overdue room is left out", ["room": rooms.first?.text, "error": error.description])
+            }
             for room in rooms { try advance([room], at: uptime) }
         }
     }
@@ -84,9 +89,7 @@ extension Worker {
         dropUndecided(of: ConsumerChannel.ticks)
         let isDone = jobs.isEmpty && outbox.isQuiet
         guard isDone || uptime >= end else { return }
-        for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
-            consumer.acknowledge(tags, on: channel)
-        }
+        acknowledgeFinished()
         for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
             consumer.closeChannel(channel)
         }
@@ -112,13 +115,16 @@ extension Worker {
         }
         if error.needsAPerson { fatal = error }
         health.fail(at: uptime)
-        if case .stopping = phase { return }
-        phase = .draining(after: 0)
+        switch phase {
+        case .stopping, .stopped: break
+        case .draining, .overdue, .serving: phase = .draining(after: 0)
+        }
     }
 
     /// Closes the channels once what was committed has been settled, and tries a real transaction from time to time.
     func tryStore(at uptime: Int64) {
         if let closeAt = health.closeChannelsAt, jobs.isEmpty || uptime >= closeAt {
+            acknowledgeFinished()
             for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                 dropUndecided(of: channel)
                 consumer.closeChannel(channel)
@@ -144,10 +150,10 @@ extension Worker {
         let progress = outbox.takeProgress()
         jobs.settle(progress.settledJobs)
         published.append(contentsOf: progress.finished)
-        for room in progress.refusedRooms {
+        if let first = progress.refusedRooms.first {
             log.warning(
-                "a queue bound to the events refuses a room's events: tried again for 60 s",
-                ["room": room.text])
+                "a queue bound to the events refuses events: tried again for 60 s",
+                ["rooms": progress.refusedRooms.count, "first": first.text])
         }
         for event in progress.passedOver {
             counters.passedOver += 1
@@ -163,7 +169,8 @@ extension Worker {
     func passTime(at uptime: Int64) {
         lastUptime = uptime
         if !links.isBlocked {
-            outbox.tick(at: uptime)
+            // With no channel nothing is tried, so nobody's patience may end.
+            if links.publisher[PublisherChannel.events] != nil { outbox.tick(at: uptime) }
             let dropped = replies.tick(at: uptime)
             if !dropped.isEmpty {
                 counters.droppedReplies += Int64(dropped.count)

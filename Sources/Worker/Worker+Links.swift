@@ -9,15 +9,14 @@ extension Worker {
         switch event {
         case .channelOpened(let channel, _):
             links.consuming.insert(channel)
+            links.isWell(consumerName(channel))
             log.info("consuming", ["queue": consumerName(channel)])
         case .channelClosed(let channel, _, let error, _):
             links.consuming.remove(channel)
             dropUndecided(of: channel)
-            if let error {
-                log.warning("consumer closed", ["queue": consumerName(channel), "error": error.description])
-            } else {
-                log.info("consumer closed", ["queue": consumerName(channel)])
-            }
+            guard let error else { return log.info("consumer closed", ["queue": consumerName(channel)]) }
+            guard links.isNews(error, of: consumerName(channel)) else { return }
+            log.warning("consumer closed", ["queue": consumerName(channel), "error": error.description])
         case .delivery(let channel, let delivery):
             receive(delivery, on: channel, at: uptime)
         default:
@@ -27,22 +26,21 @@ extension Worker {
 
     func handlePublisher(_ event: LinkEvent, at uptime: Int64) {
         switch event {
+        case .channelOpened(let channel, _) where PublisherChannel.declaring.contains(channel):
+            topologyDeclared(on: channel)
+        case .channelClosed(let channel, _, let error, _) where PublisherChannel.declaring.contains(channel):
+            topologyNotDeclared(on: channel, error)
         case .channelOpened(let channel, let generation):
-            let isLogBound = links.publisher[PublisherChannel.log] != nil
             links.publisher[channel] = generation
+            links.isWell(publisherName(channel))
             log.info("publishing", ["channel": publisherName(channel)])
-            if channel == PublisherChannel.events, isLogBound {
-                // The exchange may have been deleted and made again: the log must be bound to the new one.
-                publisher.closeChannel(PublisherChannel.log)
-                publisher.openChannel(PublisherChannel.log)
-            }
+            // The exchange may have been deleted and made again: the log must be bound to the new one.
+            if channel == PublisherChannel.events { topologyAt = uptime }
         case .channelClosed(let channel, _, let error, _):
             links.publisher[channel] = nil
-            if let error {
+            if let error, links.isNews(error, of: publisherName(channel)) {
                 log.warning(
-                    channel == PublisherChannel.log
-                        ? "the event log is not available: tried again, nothing else waits for it"
-                        : "publishing channel closed",
+                    "publishing channel closed",
                     ["channel": publisherName(channel), "error": error.description])
             }
             let isChannelError = error?.scope == .channel
@@ -59,7 +57,12 @@ extension Worker {
             switch channel {
             case PublisherChannel.events: outbox.confirmed(ids)
             case PublisherChannel.replies: jobs.settle(replies.confirmed(ids))
-            default: jobs.settle(letters.confirmed(ids))
+            default:
+                jobs.settle(letters.confirmed(ids))
+                if letters.isEmpty, links.letterComplaint != nil {
+                    links.letterComplaint = nil
+                    log.info("dead letters are taken again")
+                }
             }
         case .refused(let channel, let ids):
             switch channel {
@@ -67,9 +70,7 @@ extension Worker {
             case PublisherChannel.replies:
                 drop(replies.refused(ids, at: uptime), why: "the broker refused the reply")
             default:
-                log.error(
-                    "dead letter refused by the broker: it is tried again until it is taken",
-                    ["exchange": settings.topology.dead.description])
+                complain(.refused)
                 _ = letters.refused(ids, at: uptime)
             }
         case .returned(let channel, let id, _, _):
@@ -77,13 +78,21 @@ extension Worker {
                 if channel == PublisherChannel.replies { jobs.settle(replies.confirmed([id])) }
                 return
             }
-            log.error(
-                "no queue takes dead letters: it is declared again",
-                ["exchange": settings.topology.dead.description])
+            complain(.returned)
             _ = letters.refused([id], at: uptime)
-            // The channel declares the queue when it opens.
-            publisher.closeChannel(PublisherChannel.letters)
-            publisher.openChannel(PublisherChannel.letters)
+        case .blocked:
+            links.isBlocked = true
+            logConnection(event, "publisher")
+        case .unblocked:
+            links.isBlocked = false
+            outbox.restartClocks(at: uptime)
+            replies.restartClocks(at: uptime)
+            letters.restartClocks(at: uptime)
+            logConnection(event, "publisher")
+        case .connected, .disconnected:
+            // A block ends with its connection, and nobody says so.
+            links.isBlocked = false
+            logConnection(event, "publisher")
         default:
             logConnection(event, "publisher")
         }
@@ -92,26 +101,32 @@ extension Worker {
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
         case .connected(let version, _):
+            links.isWell(name)
             log.info("connected", ["connection": name, "broker": version])
         case .disconnected(let error, let delay):
-            if links.lastError[name] != error {
-                log.warning(
-                    "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
-            }
-            links.lastError[name] = error
-            // A new connection begins unblocked, and nobody says so.
-            if name == "publisher" { links.isBlocked = false }
-            return
+            guard links.isNews(error, of: name) else { return }
+            log.warning(
+                "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
         case .blocked(let reason):
-            links.isBlocked = true
             log.warning(
                 "blocked by the broker: nothing is published for now", ["connection": name, "reason": reason])
         case .unblocked:
-            links.isBlocked = false
             log.info("unblocked", ["connection": name])
-        default: return
+        default: break
         }
-        links.lastError[name] = nil
+    }
+
+    /// Said once, not with each try: until every letter has been taken nothing has changed.
+    private func complain(_ complaint: LinkStates.LetterComplaint) {
+        guard links.letterComplaint != complaint else { return }
+        links.letterComplaint = complaint
+        let fields: LogFields = ["exchange": settings.topology.dead.description]
+        switch complaint {
+        case .refused:
+            log.error("dead letter refused by the broker: it is tried again until it is taken", fields)
+        case .returned:
+            log.error("no queue takes dead letters: bind one to the exchange", fields)
+        }
     }
 
     private func drop(_ dropped: [UInt64], why: String) {
@@ -174,8 +189,7 @@ extension Worker {
         switch channel {
         case PublisherChannel.events: "events"
         case PublisherChannel.replies: "replies"
-        case PublisherChannel.letters: "dead letters"
-        default: "event log"
+        default: "dead letters"
         }
     }
 }

@@ -40,7 +40,12 @@ extension Worker {
                 return currentState(serverTime: serverTime).encode()
             }
         } catch {
-            storeFailed(error, at: uptime)
+            // One room's fault is no failure of the store, and a question is no try of it: that has its own times.
+            if error.isBatchFault {
+                log.error("a query was not answered", ["error": error.description])
+            } else if !health.isFailing {
+                storeFailed(error, at: uptime)
+            }
             return nil
         }
     }
@@ -56,6 +61,7 @@ extension Worker {
             WorkerState.Entry("store", health.isFailing ? "failing" : "ok"),
             WorkerState.Entry("blocked", links.isBlocked ? "yes" : "no"),
             WorkerState.Entry("consuming", links.consuming.contains(ConsumerChannel.commands) ? "yes" : "no"),
+            WorkerState.Entry("clockSteps", "\(clockSteps.count)"),
             WorkerState.Entry("applied", "\(counters.applied)"),
             WorkerState.Entry("refused", "\(counters.refused)"),
             WorkerState.Entry("repeated", "\(counters.repeated)"),

@@ -9,10 +9,20 @@ extension Worker {
     /// Does one batch. Returns whether more work waits.
     func serve(at uptime: Int64) -> Bool {
         guard !intake.isEmpty, outbox.held < settings.eventBound else { return false }
-        let ticks = intake.takeTicks(batchSize: settings.batchSize)
+        var ticks = intake.takeTicks(batchSize: settings.batchSize)
         let room = settings.batchSize - ticks.reduce(0) { $0 + $1.tick.rooms.count }
+        if !ticks.isEmpty, let next = intake.firstCommand, guardian.mustMark(next) {
+            // Decided before the command is marked: what a tick does must not count against it.
+            process(ticks: ticks, commands: [], at: uptime)
+            ticks = []
+            if health.isFailing { return false }
+        }
         let commands = takeCommands(atMost: room, at: uptime)
-        if !health.isFailing { process(ticks: ticks, commands: commands, at: uptime) }
+        if health.isFailing {
+            for tick in ticks { jobs.abandon(tick.tick.job) }
+        } else {
+            process(ticks: ticks, commands: commands, at: uptime)
+        }
         return !intake.isEmpty && outbox.held < settings.eventBound && !health.isFailing
     }
 
@@ -31,7 +41,12 @@ extension Worker {
                 continue
             }
             guard let attempt = mark(delivery, at: uptime) else { break }
-            if let command = decode(delivery, attempt: attempt, at: uptime) { pending.append(command) }
+            if let command = decode(delivery, attempt: attempt, at: uptime) {
+                pending.append(command)
+            } else {
+                // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
+                unmark(attempt, at: uptime)
+            }
             break
         }
         return pending
@@ -45,12 +60,20 @@ extension Worker {
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
             deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
-            // Its marks go with the next commit of nothing else.
-            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+            unmark(key, at: uptime)
         } catch {
             storeFailed(error, at: uptime)
         }
         return nil
+    }
+
+    /// Removes a message's marks, where no commit of its own does.
+    private func unmark(_ key: AttemptKey, at uptime: Int64) {
+        do throws(StoreError) {
+            _ = try store.commit(BatchCommit(clearedAttempts: [key]))
+        } catch {
+            storeFailed(error, at: uptime)
+        }
     }
 
     private func decode(_ delivery: Delivery, attempt: AttemptKey?, at uptime: Int64) -> PendingCommand? {
@@ -116,6 +139,7 @@ extension Worker {
             log.warning(
                 "batch refused by the store: tried one by one", ["error": error.description, "count": count])
             for (tick, isLast) in ticks {
+                if health.isFailing { jobs.abandon(tick.job) }
                 for (index, room) in tick.rooms.enumerated() where !health.isFailing {
                     let single = PendingTick(job: tick.job, rooms: [room], reply: tick.reply)
                     process(
@@ -138,6 +162,7 @@ extension Worker {
         }
         for command in commands {
             jobs.abandon(command.job)
+            if let attempt = command.attempt { unmark(attempt, at: uptime) }
             deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
         }
     }
@@ -154,6 +179,7 @@ extension Worker {
             do throws(StoreError) {
                 let positions = try store.commit(decision.commit)
                 published = []
+                health.succeed()
                 return Committed(decision: decision, positions: positions)
             } catch .conflict(let rooms) {
                 conflicts += 1

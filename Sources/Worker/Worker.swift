@@ -36,7 +36,7 @@ package final class Worker {
         /// Takes over the outbox, from a position on.
         case draining(after: Int64)
         /// Brings overdue rooms up to date, page by page.
-        case overdue
+        case overdue(after: OverdueRoom?)
         case serving
         /// Finishes what is in hand, until a point of the monotonic clock.
         case stopping(until: Int64)
@@ -64,6 +64,9 @@ package final class Worker {
     var published: [Int64] = []
     var publishedAt: Int64 = 0
     var pruneAt: Int64 = 0
+    /// When the topology is declared again.
+    var topologyAt: Int64 = 0
+    var clockSteps = ClockSteps()
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -96,6 +99,9 @@ package final class Worker {
 
     /// Takes what has arrived. Quick: the work is done by `run`.
     package func handle(_ inputs: [Input], at uptime: Int64) {
+        if let step = clockSteps.look(wall: clock.nowMilliseconds(), uptime: uptime) {
+            log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
+        }
         for input in inputs {
             switch input {
             case .consumer(let event): handleConsumer(event, at: uptime)
@@ -116,7 +122,7 @@ package final class Worker {
         } else {
             switch phase {
             case .draining(let position): hasMore = drainOutbox(after: position)
-            case .overdue: hasMore = advanceOverdue(at: uptime)
+            case .overdue(let last): hasMore = advanceOverdue(after: last, at: uptime)
             case .serving: hasMore = serve(at: uptime)
             case .stopping(let end): continueStop(until: end, at: uptime)
             case .stopped: return 1_000
@@ -126,6 +132,7 @@ package final class Worker {
         send(at: uptime)
         markPublished(at: uptime)
         prune(at: uptime)
+        declareTopology(at: uptime)
         if hasMore { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
@@ -158,6 +165,10 @@ package final class Worker {
                 publisher.publish(publications, on: PublisherChannel.letters, generation: generation)
             }
         }
+        acknowledgeFinished()
+    }
+
+    func acknowledgeFinished() {
         for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
             consumer.acknowledge(tags, on: channel)
         }

@@ -21,12 +21,14 @@ package struct WorkerPlans: Sendable {
                 consumers: [ConsumerPlan(queue: topology.queries, tag: "queries")]),
         ]
         let log = topology.logDeclarations(mode)
-        publisher =
-            [
-                ChannelPlan(declare: topology.declarations(mode, parts: [.events]), confirms: true),
-                ChannelPlan(declare: topology.declarations(mode, parts: [.replies]), confirms: true),
-                ChannelPlan(declare: topology.declarations(mode, parts: [.dead]), confirms: true),
-            ] + (log.isEmpty ? [] : [ChannelPlan(declare: log)])
+        publisher = [
+            ChannelPlan(declare: topology.declarations(mode, parts: [.events]), confirms: true),
+            ChannelPlan(declare: topology.declarations(mode, parts: [.replies]), confirms: true),
+            ChannelPlan(declare: topology.declarations(mode, parts: [.dead]), confirms: true),
+            ChannelPlan(declare: log),
+            ChannelPlan(
+                declare: topology.declarations(mode, parts: [.dead, .replies, .queries, .ticks, .commands])),
+        ]
         let logPart = StartGate.Part(link: "publisher", channel: PublisherChannel.log)
         startGate = StartGate(
             expecting: Set(
@@ -35,6 +37,7 @@ package struct WorkerPlans: Sendable {
                         StartGate.Part(link: "consumer", channel: $0),
                         StartGate.Part(link: "publisher", channel: $0),
                     ]
-                }), optional: [logPart])
+                }),
+            optional: [logPart, StartGate.Part(link: "publisher", channel: PublisherChannel.topology)])
     }
 }

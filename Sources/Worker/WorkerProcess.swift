@@ -35,56 +35,43 @@ package struct WorkerProcess: Sendable {
     /// Runs until a stop signal, or until something is wrong for good.
     package func run() -> ProcessExit {
         let mailbox = Mailbox<Worker.Input>()
-        do {
-            try Signals.listen { stop in
-                if stop == .now { ProcessExit.ok.endNow() }
-                mailbox.put(.stop)
-            }
-        } catch {
-            log.error("cannot listen for signals", ["error": error.reason])
-            return .configuration
-        }
+        guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let identity = RunRow(
             id: RandomToken.make(), pid: getpid(), host: HostName.current,
             startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()))
         log.info(
             "starting",
             ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
-        guard let store = openStore(mailbox, startedAt: identity.startedAt) else {
+        guard let (store, crashed) = openStore(mailbox, identity) else {
             return mailbox.isClosed ? .ok : .configuration
         }
         defer { store.close() }
-        do throws(StoreError) {
-            let crashed = try store.beginRun(identity)
-            if !crashed.isEmpty {
-                log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
-            }
-            return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
-        } catch {
-            log.error("the store cannot be used", ["error": error.description])
-            return .configuration
+        if !crashed.isEmpty {
+            log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
         }
+        return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
     }
 
-    /// Opens the store: waits for what can heal by itself, gives five tries to what cannot. Nil to end the process; the
-    /// mailbox is closed then if it was asked to.
-    private func openStore(_ mailbox: Mailbox<Worker.Input>, startedAt: Instant) -> SQLiteStore? {
+    /// Opens the store and begins the run: waits for what can heal by itself (a full disk too), gives five tries to what
+    /// cannot. Nil to end the process; the mailbox is closed then if it was asked to.
+    private func openStore(
+        _ mailbox: Mailbox<Worker.Input>, _ identity: RunRow
+    ) -> (store: SQLiteStore, crashed: [String])? {
         var failures = 0
         var said: StoreError?
         while true {
             do throws(StoreError) {
-                return try SQLiteStore(path: storePath, startedAt: startedAt) { [log] defect in
+                let store = try SQLiteStore(path: storePath, startedAt: identity.startedAt) { [log] defect in
                     log.error("a room cannot be read", ["error": defect.description])
                 }
+                return (store, try store.beginRun(identity))
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries
-                if said != error || givesUp {
-                    log.error(
-                        givesUp
-                            ? "giving up: the store cannot be opened"
-                            : "the store cannot be opened: trying again",
-                        ["error": error.description])
+                if givesUp {
+                    log.error("giving up: the store cannot be opened", ["error": error.description])
+                } else if said != error {
+                    log.warning("the store cannot be opened: trying again", ["error": error.description])
                 }
                 said = error
                 if givesUp { return nil }
@@ -115,6 +102,9 @@ package struct WorkerProcess: Sendable {
         consumer.start()
         publisher.start()
         defer {
+            // Both at once: beside a broker that answers nothing each takes its two seconds.
+            consumer.requestStop()
+            publisher.requestStop()
             consumer.stop()
             publisher.stop()
         }

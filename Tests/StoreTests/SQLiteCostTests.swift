@@ -12,7 +12,7 @@ struct SQLiteCostTests {
             try store.reading { link throws(StoreError) in
                 let used = link.statements
                 return [
-                    used.room, used.roomHead, used.updateRoom, used.updateRoomFully, used.insertRoom,
+                    used.room, used.roomHead, used.updateRoom, used.putRoom,
                     used.participant, used.putParticipant, used.answer, used.insertAnswer, used.insertOutbox,
                     used.removeOutbox, used.putLeftover, used.definition, used.countDefinition,
                 ].reduce(0) { $0 + $1.takeStepCount() }
@@ -74,7 +74,7 @@ struct SQLiteCostTests {
             func take() throws -> Int {
                 try store.reading { link throws(StoreError) in
                     let used = link.statements
-                    return [used.updateRoomFully, used.putLeftover, used.removeParticipant].reduce(0) {
+                    return [used.putRoom, used.putLeftover, used.removeParticipant].reduce(0) {
                         $0 + $1.takeStepCount()
                     }
                 }

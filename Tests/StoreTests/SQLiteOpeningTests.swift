@@ -171,7 +171,8 @@ struct SQLiteOpeningTests {
             try SQLiteStore(path: folder.file(), startedAt: .noon)
         }
         guard case .notADatabase = error else { return #expect(Bool(false), "\(String(describing: error))") }
-        for path in [folder.file("none/rooms.db"), "", folder.path, folder.path + "/"] {
+        try #require(mkdir(folder.file("folder"), 0o700) == 0)
+        for path in [folder.file("none/rooms.db"), "", folder.file("folder"), folder.file("folder/")] {
             let error = #expect(throws: StoreError.self) { try SQLiteStore(path: path, startedAt: .noon) }
             guard case .cannotOpen = error else {
                 return #expect(Bool(false), "\(String(describing: error))")

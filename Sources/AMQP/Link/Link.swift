@@ -56,12 +56,7 @@ package final class Link: Sendable {
         self.observer = observer
     }
 
-    deinit {
-        state.withLock { state in
-            guard case .running(let running) = state else { return }
-            running.control.requestStop()
-        }
-    }
+    deinit { requestStop() }
 
     /// Starts the thread. A second call, and one after `stop`, does nothing.
     ///
@@ -128,6 +123,14 @@ package final class Link: Sendable {
     /// Drops the connection and makes a new one; while waiting for the next attempt, makes it now.
     package func reconnect() {
         put(.reconnect)
+    }
+
+    /// Asks for what `stop` does, without waiting: several links then take the time of one.
+    package func requestStop() {
+        state.withLock { state in
+            guard case .running(let running) = state else { return }
+            running.control.requestStop()
+        }
     }
 
     /// Sends what was asked for before, closes, and waits for the thread: at most two seconds in any state.

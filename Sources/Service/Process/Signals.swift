@@ -34,6 +34,21 @@ package enum Signals {
         }
     }
 
+    /// What a service does with them: the first calls back, the next one ends the process at once, with 0, since what
+    /// is in hand is safe. False where it cannot be listened for them.
+    package static func stopService(log: Log, _ callback: @escaping @Sendable () -> Void) -> Bool {
+        do throws(WorkThread.Failure) {
+            try listen { stop in
+                if stop == .now { ProcessExit.ok.endNow() }
+                callback()
+            }
+            return true
+        } catch {
+            log.error("cannot listen for signals", ["error": error.reason])
+            return false
+        }
+    }
+
     private static func stopSet() -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)

@@ -15,6 +15,7 @@ final class Connection {
     /// - Parameter mayCreate: false on reopening, so that a database that was taken away is never made anew.
     init(path: String, mayCreate: Bool) throws(StoreError) {
         self.path = path
+        _ = Self.librarySettings
         let flags =
             SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
             | SQLITE_OPEN_EXRESCODE
@@ -35,6 +36,8 @@ final class Connection {
 
     /// The file is free once the statements are gone too.
     deinit { sqlite3_close_v2(handle) }
+
+    private static let librarySettings = overtime_sqlite_drop_memory_statistics()
 
     // MARK: Running SQL
 
@@ -83,7 +86,7 @@ final class Connection {
         try set("cell_size_check", to: "1")
         try set("trusted_schema", to: "0")
         try set("foreign_keys", to: "0")
-        try set("cache_size", to: "-32768")
+        try set("cache_size", to: "-8192")
         // 8 MiB between checkpoints; a log that once grew larger is cut back to 64 MiB.
         try set("wal_autocheckpoint", to: "2000")
         try set("journal_size_limit", to: "67108864")

@@ -62,23 +62,25 @@ final class Definitions {
         return key
     }
 
-    /// Counts that a row's reference moved. The new one first: it may be the old one's only other user.
-    func move(from old: Int64?, to new: Int64?) throws(StoreError) {
-        guard old != new else { return }
-        if let new { _ = try count(new, by: 1) }
-        guard let old, try count(old, by: -1) == 0 else { return }
-        statements.removeDefinition.bind(1, old)
-        try statements.removeDefinition.run()
-        if let definition = byKey.removeValue(forKey: old) { keys[definition] = nil }
+    /// Counts that a row's references moved. All the new ones first: each may be the only user left of one that another
+    /// reference gives up.
+    func move(_ references: (old: Int64?, new: Int64?)...) throws(StoreError) {
+        for case (let old, let new?) in references where old != new { try count(new, by: 1) }
+        for case (let old?, let new) in references where old != new {
+            try count(old, by: -1)
+            statements.removeUnusedDefinition.bind(1, old)
+            try statements.removeUnusedDefinition.run()
+            guard connection.changes > 0 else { continue }
+            if let definition = byKey.removeValue(forKey: old) { keys[definition] = nil }
+        }
     }
 
-    private func count(_ key: Int64, by step: Int64) throws(StoreError) -> Int64 {
+    private func count(_ key: Int64, by step: Int64) throws(StoreError) {
         let statement = statements.countDefinition
-        defer { statement.reset() }
         statement.bind(1, key)
         statement.bind(2, step)
-        guard try statement.step() else { throw .corrupt("definition \(key) is missing") }
-        return statement.integer(0)
+        try statement.run()
+        guard connection.changes == 1 else { throw .corrupt("definition \(key) is missing") }
     }
 
     private func find(_ text: String, digest: Int64) throws(StoreError) -> Int64? {

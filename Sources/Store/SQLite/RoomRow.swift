@@ -8,26 +8,21 @@ enum RoomRow {
         announced, extender_kind, extended_by, ended_at, cause, definition, session_definition, phase
         """
 
-    static let insert = """
-        INSERT INTO rooms (\(columns), due_at, idle_since)
+    /// Writes the whole row, new or not; the version was compared before.
+    static let put = """
+        INSERT OR REPLACE INTO rooms (\(columns), due_at, idle_since)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
         """
 
-    private static let hotColumns = """
-        version = ?2, sequence = ?3, session = ?4, is_open = ?5, connected = ?6, changed_at = ?7,
-        started_at = ?8, ends_at = ?9, extensions = ?10, announced = ?11, extender_kind = ?12,
-        extended_by = ?13, ended_at = ?14, cause = ?15
-        """
-
     /// Leaves the indexed columns alone, so that an ordinary join touches no index.
-    static let update = "UPDATE rooms SET \(hotColumns) WHERE id = ?1"
-
-    static let updateFully = """
-        UPDATE rooms SET \(hotColumns), definition = ?16, session_definition = ?17, phase = ?18, due_at = ?19,
-            idle_since = ?20 WHERE id = ?1
+    static let update = """
+        UPDATE rooms SET version = ?2, sequence = ?3, session = ?4, is_open = ?5, connected = ?6,
+            changed_at = ?7, started_at = ?8, ends_at = ?9, extensions = ?10, announced = ?11,
+            extender_kind = ?12, extended_by = ?13, ended_at = ?14, cause = ?15
+        WHERE id = ?1
         """
 
-    /// The columns that seldom change: what is compared to choose between the two updates.
+    /// The columns that seldom change: what is compared to choose between `update` and `put`.
     struct Cold: Hashable {
         var definition: Int64?
         var sessionDefinition: Int64?

@@ -81,17 +81,15 @@ extension SQLiteStore {
             new.sessionDefinition = try link.definitions.key(
                 for: session.definition, of: room.id, candidates: old.sessionDefinition, new.definition)
         }
-        try link.definitions.move(from: old.definition, to: new.definition)
-        try link.definitions.move(from: old.sessionDefinition, to: new.sessionDefinition)
+        try link.definitions.move(
+            (old.definition, new.definition), (old.sessionDefinition, new.sessionDefinition))
 
-        let statements = link.statements
-        let isFull = head == nil || old != new
-        let statement =
-            head == nil ? statements.insertRoom : isFull ? statements.updateRoomFully : statements.updateRoom
+        // A room whose indexed columns and definitions stay keeps them unwritten.
+        let isPut = head == nil || old != new
+        let statement = isPut ? link.statements.putRoom : link.statements.updateRoom
         RoomRow.bindHot(room, version: (head?.version ?? 0) + 1, to: statement)
-        if isFull { RoomRow.bindCold(new, to: statement) }
+        if isPut { RoomRow.bindCold(new, to: statement) }
         try statement.run()
-
         try leaveParticipants(of: room, over: head, link)
     }
 

@@ -2,6 +2,9 @@
 ///
 /// Identifiers are TEXT compared byte by byte (BINARY), as they are equal in the program. Instants are
 /// milliseconds since 1970, UTC.
+///
+/// A check of three values is written BETWEEN: for `IN` with more than two SQLite makes a temporary table at
+/// each row it writes, which cost as much as the row.
 enum Schema {
     /// "OVRT": tells this program's databases from others' before anything is written.
     static let applicationID: Int64 = 0x4F56_5254
@@ -34,7 +37,7 @@ enum Schema {
             is_open INTEGER NOT NULL CHECK (is_open IN (0, 1)),
             definition INTEGER,
             session_definition INTEGER,
-            phase INTEGER CHECK (phase IN (0, 1, 2)),
+            phase INTEGER CHECK (phase BETWEEN 0 AND 2),
             connected INTEGER CHECK (connected >= 0),
             changed_at INTEGER,
             started_at INTEGER,
@@ -56,7 +59,7 @@ enum Schema {
             room TEXT NOT NULL,
             session INTEGER NOT NULL,
             user TEXT NOT NULL,
-            role INTEGER NOT NULL CHECK (role IN (0, 1, 2)),
+            role INTEGER NOT NULL CHECK (role BETWEEN 0 AND 2),
             joined_at INTEGER NOT NULL,
             PRIMARY KEY (room, session, user)
         ) STRICT, WITHOUT ROWID;

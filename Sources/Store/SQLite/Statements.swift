@@ -3,12 +3,12 @@
 final class Statements {
     let begin, beginWrite, commit, rollback: Statement
 
-    let room, roomHead, insertRoom, updateRoom, updateRoomFully: Statement
+    let room, roomHead, putRoom, updateRoom: Statement
     let participant, putParticipant, removeParticipant: Statement
     let answer, insertAnswer: Statement
     let insertOutbox, removeOutbox, outboxPage, oldestOutbox: Statement
 
-    let definition, definitionsByDigest, insertDefinition, countDefinition, removeDefinition: Statement
+    let definition, definitionsByDigest, insertDefinition, countDefinition, removeUnusedDefinition: Statement
 
     let livePage, overduePage, participantPage: Statement
 
@@ -34,16 +34,15 @@ final class Statements {
             SELECT version, session, phase, definition, session_definition, due_at, idle_since
             FROM rooms WHERE id = ?1
             """)
-        insertRoom = try connection.statement(RoomRow.insert)
+        putRoom = try connection.statement(RoomRow.put)
         updateRoom = try connection.statement(RoomRow.update)
-        updateRoomFully = try connection.statement(RoomRow.updateFully)
 
         participant = try connection.statement(
             "SELECT role, joined_at FROM participants WHERE room = ?1 AND session = ?2 AND user = ?3")
         putParticipant = try connection.statement(
             """
-            INSERT INTO participants (room, session, user, role, joined_at) VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT DO UPDATE SET role = ?4, joined_at = ?5
+            INSERT OR REPLACE INTO participants (room, session, user, role, joined_at)
+            VALUES (?1, ?2, ?3, ?4, ?5)
             """)
         removeParticipant = try connection.statement(
             "DELETE FROM participants WHERE room = ?1 AND session = ?2 AND user = ?3")
@@ -74,8 +73,9 @@ final class Statements {
         insertDefinition = try connection.statement(
             "INSERT INTO definitions (digest, uses, text) VALUES (?1, 0, ?2)")
         countDefinition = try connection.statement(
-            "UPDATE definitions SET uses = uses + ?2 WHERE id = ?1 RETURNING uses")
-        removeDefinition = try connection.statement("DELETE FROM definitions WHERE id = ?1")
+            "UPDATE definitions SET uses = uses + ?2 WHERE id = ?1")
+        removeUnusedDefinition = try connection.statement(
+            "DELETE FROM definitions WHERE id = ?1 AND uses = 0")
 
         livePage = try connection.statement(
             "SELECT \(RoomRow.columns) FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id")

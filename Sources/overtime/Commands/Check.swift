@@ -67,7 +67,7 @@ extension ProgramCommand {
             checklist.add(
                 "clock",
                 isClose
-                    ? "within a second of the worker's"
+                    ? "within a second of the worker's (clock steps seen there: \(state["clockSteps"] ?? "?"))"
                     : "the worker's clock is \(server - received) ms off this one: keep both with NTP",
                 isGood: isClose)
         }

@@ -63,6 +63,7 @@ final class Broker {
     }
 
     func declare(_ step: DeclarationStep, for connection: BrokerConnection?) -> AMQPError? {
+        if step.mode == .passive { return missing(step.declaration) }
         switch step.declaration {
         case .exchange(let name, let kind, _, _, _, _):
             guard exchanges[name] == nil else { return nil }
@@ -88,6 +89,15 @@ final class Broker {
             return bind(.exchange(destination), to: source, key)
         }
         return nil
+    }
+
+    /// What a look alone finds wrong; bindings cannot be looked up.
+    private func missing(_ declaration: Declaration) -> AMQPError? {
+        switch declaration {
+        case .exchange(let name, _, _, _, _, _): exchanges[name] == nil ? .notFound(name) : nil
+        case .queue(let name, _, _, _, _): queues[name] == nil ? .notFound(name) : nil
+        case .bindQueue, .bindExchange: nil
+        }
     }
 
     func declareDeadLetters() {

@@ -7,6 +7,7 @@ import Service
 /// A scheduler as a process: the real one, on simulated links.
 final class SimulatedScheduler: Process {
     private var scheduler: Scheduler?
+    private var watch: TopologyWatch?
     private var inbox: [Scheduler.Input] = []
 
     var agenda: Agenda? { scheduler?.agenda }
@@ -26,15 +27,12 @@ final class SimulatedScheduler: Process {
         ) { [unowned self] in put($0.map(Scheduler.Input.publisher)) }
         scheduler = Scheduler(
             id: tokens.next(), topology: topology,
-            outlet: Scheduler.Outlet(
-                publish: { publisher.publish($0, on: 0, generation: $1) },
-                rebind: { channels in
-                    for channel in channels {
-                        consumer.closeChannel(channel)
-                        consumer.openChannel(channel)
-                    }
-                }),
+            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
             answersQueue: { plans.answersQueue }, clock: clock, log: log)
+        watch = TopologyWatch { [unowned consumer] in
+            consumer.closeChannel($0)
+            consumer.openChannel($0)
+        }
         links = [consumer, publisher]
         for link in links { link.start() }
         wake(after: 0)
@@ -51,10 +49,13 @@ final class SimulatedScheduler: Process {
 
     override func turn() -> Int64? {
         guard let scheduler else { return 1_000 }
-        let inputs = inbox
+        let inputs = inbox.filter {
+            if case .consumer(let event) = $0 { watch?.handle(event) != true } else { true }
+        }
         inbox = []
         let uptime = clock.uptime
         scheduler.handle(inputs, at: uptime)
+        watch?.look(at: uptime)
         guard !scheduler.isStopped else { return nil }
         return scheduler.run(at: uptime)
     }

@@ -1,0 +1,86 @@
+"""One run of the scenario against a worker that is killed at one step."""
+
+from dump import Dump
+from lanes import LIMIT, Lane
+from scenario import Scenario
+
+
+class WorkerLane(Lane):
+    """Beside it runs one scheduler, so that windows and ends come due in every run."""
+
+    name = "worker"
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        # The topology is there before the first run, as in an installation that has been running.
+        self.begin()
+        worker = self.start("worker")
+        self.installation.ready(worker)
+        self.scheduler = self.installation.scheduler()
+        self.keep.append(self.scheduler)
+        worker.terminate()
+        self.wire.dead_letters()
+
+    def first(self, point, number):
+        return self.traced("worker", point, number)
+
+    def run(self, point=None, number=0):
+        """Returns whether the worker was killed there, the counts of its steps, and the problems found."""
+        self.begin()
+        self.scenario = scenario = Scenario(self.wire, self.tag)
+        try:
+            self.drive(scenario, self.first(point, number))
+            killed, counts = self.read_report()
+            return killed, counts, self.problems(scenario)
+        except AssertionError as error:
+            return *self.read_report(), [f"{error}\n{self.log()}"]
+
+    def drive(self, scenario, worker):
+        """To the end of the scenario and of a worker, with a new worker for one that died."""
+        deaths = 0
+        while True:
+            self.history.changed.wait(
+                lambda running=worker: scenario.advance() or not running.running, LIMIT,
+                lambda: f"{scenario.missing()}\n{self.log()}")
+            if worker.running and worker.terminate()[0] == 0:
+                break
+            code = worker.wait_exit(5)
+            deaths += 1
+            assert code == -9, f"{worker.name} ended with {code}"
+            assert deaths == 1, f"{worker.name} was killed by nobody"
+            worker = self.start("worker")
+            if scenario.advance():
+                self.installation.ready(worker)
+        killed = self.read_report()[0]
+        assert killed == (deaths == 1), f"it died {deaths} times; killed by the tracer: {killed}"
+
+    def problems(self, scenario):
+        dump = Dump(self.store)
+        for room, sequence in dump.sequences.items():
+            self.history.wait_sequence(room, sequence, 5)
+        invalid = {call.correlation for call in scenario.invalid}
+        letters = self.history.letters
+        self.history.changed.wait(
+            lambda: invalid <= {properties.correlation_id for _, properties in letters}, 5,
+            "the dead letters")
+        problems = scenario.problems() + dump.problems(self.history, scenario.calls)
+        if strangers := {properties.correlation_id for _, properties in letters} - invalid:
+            problems.append(f"dead letters that should not be: {strangers}")
+        if left := self.wire.count(f"{self.prefix}.commands"):
+            problems.append(f"{left} commands are still in the queue")
+        self.history.check()
+        return problems
+
+
+class RecoveryLane(WorkerLane):
+    """A worker before it was killed in the midst of its work: its outbox is full, commands come again."""
+
+    name = "worker after a crash"
+
+    def first(self, point, number):
+        # Between the frames of an event: a batch is committed and not acknowledged, and more commands wait.
+        before = self.traced("worker", "amqp-link#2/sendto/socket", 90)
+        self.history.changed.wait(
+            lambda: self.scenario.advance() or not before.running, LIMIT, self.scenario.missing)
+        before.kill()
+        return self.traced("worker", point, number)
