@@ -1,6 +1,8 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint build up down clean
+.PHONY: help demo test fuzz lint build up down clean
+
+SECONDS := 60
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +15,10 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for each target
+	@scripts/install-deps
+	@scripts/fuzz $(SECONDS)
 
 lint: ## Check formatting and scripts
 	@scripts/lint
