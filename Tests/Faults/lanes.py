@@ -51,6 +51,8 @@ class Lane:
         self.wire.audit()
         self.runs = 0
         self.keep = []
+        # Commands that came again although they were acknowledged.
+        self.requeued = 0
 
     def begin(self):
         self.runs += 1
@@ -71,6 +73,13 @@ class Lane:
         return self.installation.start(
             component, command=command, environment={"OVERTIME_STORE": f"sqlite:{self.store}"},
             on_end=self.history.changed.tell)
+
+    def stopped(self, process):
+        """Asks a process to stop; false where it was killed before or meanwhile."""
+        # Before its first line it does not hear the signal yet, and dies of it.
+        process._changed.wait(
+            lambda: process.said("starting") or process._ended, LIMIT, f"the start of {process.name}")
+        return process.running and process.terminate()[0] == 0
 
     def read_report(self):
         """Whether the aimed step was met, and how often each kind of step was done."""
