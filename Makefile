@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults kill-sweep kill-storm fuzz lint build up down clean
+.PHONY: help demo test faults kill-sweep kill-storm fuzz soak lint build up down clean
 
 SECONDS := 60
 
@@ -31,6 +31,10 @@ kill-storm: ## Kill worker, scheduler and broker at random under load (COMMANDS=
 fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for each target
 	@scripts/install-deps
 	@scripts/fuzz $(SECONDS)
+
+soak: ## Run SEEDS=n simulations [FIRST=seed], or one with its last steps: SEED=n
+	@scripts/install-deps
+	@scripts/soak $(if $(SEED),replay $(SEED),$(or $(SEEDS),1000) $(or $(FIRST),1))
 
 lint: ## Check formatting and scripts
 	@scripts/lint
