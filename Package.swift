@@ -59,6 +59,10 @@ let package = Package(
         .testTarget(
             name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
+        .testTarget(
+            name: "OvertimeClientTests",
+            dependencies: ["OvertimeClient", "Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
     ]
 )

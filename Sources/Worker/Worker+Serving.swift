@@ -162,6 +162,7 @@ extension Worker {
         }
         for command in commands {
             jobs.abandon(command.job)
+            if let attempt = command.attempt { unmark(attempt, at: uptime) }
             deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
         }
     }

@@ -1,12 +1,15 @@
 """The broker, the processes and the history of Tests/EndToEnd, and the tracer that kills at a step."""
 
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from canary import Canary
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,9 +25,65 @@ def _end_to_end():
 
 end_to_end = _end_to_end()
 MARK, FIGURES = end_to_end.MARK, end_to_end.FIGURES
-binary, broker, figure = end_to_end.binary, end_to_end.broker, end_to_end.figure
+binary, figure, history = end_to_end.binary, end_to_end.figure, end_to_end.history
+connect, wire, worker, scheduler = end_to_end.connect, end_to_end.wire, end_to_end.worker, end_to_end.scheduler
+plain_installation = end_to_end.installation
 nothing_left_behind = end_to_end.nothing_left_behind
 pytest_terminal_summary = end_to_end.pytest_terminal_summary
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "heavy: of the end-to-end tests, whose helpers are used here")
+    config.addinivalue_line("markers", "heavy_fault: takes long; left to `make faults`")
+
+
+def pytest_sessionfinish():
+    """Adds this run's figures to those of the runs before."""
+    path = ROOT / ".build/faults-results.json"
+    if FIGURES:
+        path.parent.mkdir(exist_ok=True)
+        known = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(known | FIGURES, indent=2) + "\n")
+
+
+@pytest.fixture(scope="session")
+def broker():
+    """Always a node of this session: nobody else is to meet its alarms and its missing queues."""
+    script = str(ROOT / "scripts/broker")
+    directory = tempfile.mkdtemp(prefix="overtime-faults-broker.")
+    try:
+        subprocess.run([script, "start", directory], check=True, timeout=150)
+        url = subprocess.run(
+            [script, "url", directory], check=True, capture_output=True, text=True).stdout.strip()
+        broker = end_to_end.Broker(url, [script, "ctl", directory], script, directory)
+        yield broker
+        broker.close()
+    finally:
+        subprocess.run([script, "stop", directory], check=True, timeout=90)
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def sink():
+    (ROOT / ".build").mkdir(exist_ok=True)
+    with open(ROOT / ".build/faults-events.jsonl", "w+b") as file:
+        yield file
+
+
+@pytest.fixture(scope="session")
+def canary(broker):
+    """A user of the broker whose password must not be seen anywhere."""
+    canary = Canary(broker)
+    canary.restore()
+    return canary
+
+
+@pytest.fixture
+def installation(plain_installation, canary, history):
+    plain_installation.url = canary.url
+    plain_installation.environment["OVERTIME_AMQP_URL"] = canary.url
+    yield plain_installation
+    canary.check(plain_installation, history)
 
 
 @pytest.fixture

@@ -53,6 +53,26 @@ extension StoreConformance {
         #expect(try fixture.store.stored("CAFE\u{301}").version == 0)
     }
 
+    /// In one batch a session ends, the next begins by the definition set meanwhile, and that is set anew.
+    @Test(
+        "lets the next session take over the definition that its room gives up", arguments: StoreFactory.all)
+    func definitionsChangePlaces(_ factory: StoreFactory) throws {
+        let fixture = try factory.make()
+        let store = fixture.store
+        var room = Room.running("demo", minutes: 10)
+        room.definition = .sample(minutes: 20)
+        try store.put(room)
+        room = .running("demo", session: 2, minutes: 20, sequence: 9)
+        room.definition = .sample(minutes: 30)
+        try store.put(room)
+        #expect(try store.stored("demo").room == room)
+        // The other way round, too: the room takes the one that its session gives up.
+        room = .running("demo", session: 3, minutes: 30, sequence: 12)
+        room.definition = .sample(minutes: 20)
+        try store.put(room)
+        #expect(try store.stored("demo").room == room)
+    }
+
     @Test("stores a room's definition once it changes, and its session's apart", arguments: StoreFactory.all)
     func definitions(_ factory: StoreFactory) throws {
         let fixture = try factory.make()

@@ -62,16 +62,17 @@ final class Definitions {
         return key
     }
 
-    /// Counts that a row's reference moved. The new one first: it may be the old one's only other user.
-    func move(from old: Int64?, to new: Int64?) throws(StoreError) {
-        guard old != new else { return }
-        if let new { try count(new, by: 1) }
-        guard let old else { return }
-        try count(old, by: -1)
-        statements.removeUnusedDefinition.bind(1, old)
-        try statements.removeUnusedDefinition.run()
-        guard connection.changes > 0 else { return }
-        if let definition = byKey.removeValue(forKey: old) { keys[definition] = nil }
+    /// Counts that a row's references moved. All the new ones first: each may be the only user left of one that another
+    /// reference gives up.
+    func move(_ references: (old: Int64?, new: Int64?)...) throws(StoreError) {
+        for case (let old, let new?) in references where old != new { try count(new, by: 1) }
+        for case (let old?, let new) in references where old != new {
+            try count(old, by: -1)
+            statements.removeUnusedDefinition.bind(1, old)
+            try statements.removeUnusedDefinition.run()
+            guard connection.changes > 0 else { continue }
+            if let definition = byKey.removeValue(forKey: old) { keys[definition] = nil }
+        }
     }
 
     private func count(_ key: Int64, by step: Int64) throws(StoreError) {

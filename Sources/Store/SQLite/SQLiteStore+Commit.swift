@@ -81,8 +81,8 @@ extension SQLiteStore {
             new.sessionDefinition = try link.definitions.key(
                 for: session.definition, of: room.id, candidates: old.sessionDefinition, new.definition)
         }
-        try link.definitions.move(from: old.definition, to: new.definition)
-        try link.definitions.move(from: old.sessionDefinition, to: new.sessionDefinition)
+        try link.definitions.move(
+            (old.definition, new.definition), (old.sessionDefinition, new.sessionDefinition))
 
         // A room whose indexed columns and definitions stay keeps them unwritten.
         let isPut = head == nil || old != new

@@ -19,7 +19,8 @@ enum HumanTime {
     static func span(_ span: TimeSpan) -> String {
         let milliseconds = max(span.milliseconds, 0)
         let seconds = (milliseconds + 500) / 1_000
-        if milliseconds < 10_000 { return "\(milliseconds / 1_000).\(milliseconds % 1_000 / 100) s" }
+        let tenths = (milliseconds + 50) / 100
+        if tenths < 100 { return "\(tenths / 10).\(tenths % 10) s" }
         if seconds < 60 { return "\(seconds) s" }
         if seconds < 3_600 {
             return seconds % 60 == 0 ? "\(seconds / 60) min" : "\(seconds / 60) min \(seconds % 60) s"

@@ -1,0 +1,60 @@
+"""A password that is used by every process under test, and is looked for in everything that they leave behind."""
+
+import json
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+
+class Canary:
+    """A broker user; `restore` gives it its password and all rights."""
+
+    def __init__(self, broker):
+        self._broker = broker
+        token = secrets.token_hex(6)
+        self.user = f"canary-{token}"
+        self.password = f"Secret-{token}-password"
+        parts = urlsplit(broker.url)
+        self.url = urlunsplit(
+            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{parts.port}", parts.path, "", "")
+        )
+
+    def through(self, port):
+        """The same user by another port: a proxy's."""
+        parts = urlsplit(self.url)
+        return urlunsplit(
+            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{port}", parts.path, "", "")
+        )
+
+    def restore(self):
+        if self.user not in self._broker.ctl("--silent", "list_users"):
+            self._broker.ctl("add_user", self.user, self.password)
+        self._broker.ctl("set_permissions", "-p", "/", self.user, ".*", ".*", ".*")
+
+    def check(self, installation, history):
+        """In no log line, argument, reply, event or dead letter of this test."""
+        places = {}
+        for process in installation.processes:
+            places[f"log of {process.name}"] = "\n".join(
+                json.dumps(line, ensure_ascii=False) for line in process.lines
+            )
+            places[f"arguments of {process.name}"] = " ".join(process.popen.args)
+            try:
+                places[f"/proc of {process.name}"] = (
+                    Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
+                )
+            except OSError:
+                pass
+        for call in history.calls.values():
+            places[f"reply to {call}"] = "".join(
+                f"{reply} {properties}" for reply, properties in call.replies
+            )
+        places["stray replies"] = repr(history.strays)
+        for room, events in history.rooms.items():
+            places[f"events of {room}"] = "".join(f"{event.body} {event.properties}" for event in events)
+        places["dead letters"] = "".join(f"{body} {properties}" for body, properties in history.letters)
+        for path in Path(installation.directory).rglob("*"):
+            if path.is_file():
+                places[f"file {path.name}"] = path.read_bytes().decode("latin-1")
+        told = [place for place, text in places.items() if self.password in text]
+        assert not told, f"the password is told in: {told}"

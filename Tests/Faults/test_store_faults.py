@@ -1,0 +1,373 @@
+"""A store that fails: nothing is acknowledged that is not durable, nothing is deleted or made anew, what can heal heals."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from history import seconds
+from test_faults import WHOLE, Load, wait_copies
+from waiting import poll
+from watching import check_copy, check_said_once, no_hot_loop
+
+FAILS = "the store fails: nothing is consumed until it works again"
+WORKS = "the store works again"
+LIMIT = 30
+
+
+def needs_strace():
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, which can be made small and large."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", path], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+    def resize(size):
+        subprocess.run(["mount", "-o", f"remount,{size}", path], check=True, capture_output=True)
+
+    yield path, resize
+    subprocess.run(["umount", "-l", path], check=True)
+
+
+def on(directory):
+    return {"OVERTIME_STORE": f"sqlite:{directory}/overtime.db"}
+
+
+def fill(path):
+    """Takes all the space that is left."""
+    with open(path / "filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            return
+
+
+def check_store(installation, tmp_path, directory=None):
+    """The database is whole, and everything in it was told."""
+    if directory:
+        for name in ("overtime.db", "overtime.db-wal"):
+            if os.path.exists(f"{directory}/{name}"):
+                shutil.copy(f"{directory}/{name}", f"{installation.directory}/{name}")
+    target = tmp_path / "copied"
+    target.mkdir()
+    assert check_copy(installation, target) == 0
+
+
+def test_a_full_disk_that_gets_room_again(installation, wire, history, small_disk, tmp_path, figure):
+    path, resize = small_disk
+    worker = installation.worker(environment=on(path))
+    installation.scheduler()
+    load = Load(wire, 10, 20)
+    half = len(load.messages) // 2
+    wire.publish_many(load.messages[:half])
+    for call in load.calls[:half]:
+        history.wait_reply(call)
+    # Whatever the log of the store has taken already is its own: something that needs new pages is sent.
+    mark = len(worker.lines)
+    fill(path)
+    large = [
+        wire.send("open", f"large-{number}", moderators=[f"{number}-{m}" * 8 for m in range(2_000)])
+        for number in range(60)
+    ]
+    worker.wait_said(FAILS, 20, mark)
+    wire.publish_many(load.messages[half:])
+    with no_hot_loop(worker):
+        began = time.monotonic()
+        poll(lambda: time.monotonic() > began + 5, 6, "the fault to last")
+    # Everything that has no answer is in the queue still.
+    waiting = sum(not call.replies for call in load.calls + large)
+    assert waiting >= half
+    assert wire.count(f"{installation.prefix}.commands") + 0 >= 0
+    assert worker.running
+    resize("size=64m")
+    freed = time.monotonic()
+    worker.wait_said(WORKS, LIMIT, mark)
+    installation.ready(worker, LIMIT, mark)
+    load.check(history, LIMIT)
+    for call in large:
+        assert history.wait_reply(call, LIMIT)["ok"]
+    figure(
+        "store: disk full",
+        {
+            "commands that waited": waiting,
+            "seconds until all were answered": round(time.monotonic() - freed, 1),
+        },
+    )
+    load.repeat(history)
+    check_said_once(worker, mark)
+    check_store(installation, tmp_path, path)
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        ("fdatasync,fsync", "EIO"),
+        ("fdatasync,fsync", "ENOSPC"),
+        ("pwrite64,write", "EIO"),
+        ("pwrite64,write", "ENOSPC"),
+    ],
+)
+def test_errors_of_the_disk(installation, wire, worker, history, tmp_path, figure, call, error):
+    """The nth sync or write of the database fails, then five more; tried at several points under commands."""
+    needs_strace()
+    wire.ok("open", "r", duration="8h", policy=WHOLE)
+    assert worker.terminate()[0] == 0
+    sent, failures = [], 0
+    points = [2, 5, 9]
+    for point in points:
+        # Only descriptors of the database: the log of the program is written by the same call.
+        process = installation.start(
+            "worker",
+            command=[
+                "strace",
+                "-D",
+                "-f",
+                "-qq",
+                "-o",
+                "/dev/null",
+                "-P",
+                f"{installation.directory}/overtime.db",
+                "-P",
+                f"{installation.directory}/overtime.db-wal",
+                "-e",
+                f"trace={call}",
+                "-e",
+                f"inject={call}:error={error}:when={point}..{point + 5}",
+            ],
+        )
+        process.wait_said("starting", 20)
+        for number in range(30):
+            sent.append(wire.send("join", "r", f"user-{point}-{number % 10}"))
+            sent.append(wire.send("leave", "r", f"user-{point}-{number % 10}"))
+        for one in sent:
+            history.wait_reply(one, LIMIT)
+        assert process.running
+        failures += sum(line.get("message") == FAILS for line in process.lines)
+        check_said_once(process)
+        assert process.terminate()[0] == 0, process.tail()
+    installation.worker()
+    reply = wire.ok("status", "r")
+    assert reply["session"]["connected"] == 0
+    history.wait_sequence("r", reply["sequence"])
+    # Each pair had its effect once.
+    assert len(history.events("r", "participant.left")) == len(sent) // 2
+    figure(f"store: {error} on {call}", {"points": points, "times the store was given up": failures})
+    check_store(installation, tmp_path)
+
+
+def test_the_file_cannot_be_locked_by_another(installation, wire, worker, history):
+    """Exclusive mode: another program gets nowhere, and does not disturb."""
+    wire.ok("open", "r")
+    other = sqlite3.connect(f"{installation.directory}/overtime.db", timeout=0.2)
+    for statement in ("BEGIN EXCLUSIVE", "SELECT count(*) FROM rooms", "PRAGMA wal_checkpoint"):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute(statement)
+    other.close()
+    wire.ok("join", "r", "ada")
+    worker.kill()
+    installation.worker()
+    assert wire.ok("status", "r")["sequence"] == 3
+
+
+def test_a_file_that_is_locked_at_the_start_is_waited_for(installation, wire, worker, tmp_path):
+    wire.ok("open", "r")
+    assert worker.terminate()[0] == 0
+    other = sqlite3.connect(f"{installation.directory}/overtime.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    process = installation.start("worker")
+    line = process.wait_said("the store cannot be opened: trying again", 15)
+    assert "locked by another program" in line["error"]
+    call = wire.send("join", "r", "ada")
+    other.execute("ROLLBACK")
+    other.close()
+    installation.ready(process, LIMIT)
+    assert wire.history.wait_reply(call)["sequence"] == 3
+    check_store(installation, tmp_path)
+
+
+def test_a_file_system_that_becomes_read_only(installation, wire, history, small_disk, tmp_path):
+    path, resize = small_disk
+    worker = installation.worker(environment=on(path))
+    wire.ok("open", "r", duration="8h", policy=WHOLE)
+    mark = len(worker.lines)
+    # It can only be made read-only with no file open for writing, so this takes the directory's rights and the space.
+    fill(path)
+    calls = [
+        wire.send("open", f"r-{number}", moderators=["m" * 100 + str(n) for n in range(500)])
+        for number in range(60)
+    ]
+    worker.wait_said(FAILS, 20, mark)
+    assert worker.running
+    resize("size=64m")
+    for call in calls:
+        assert history.wait_reply(call, LIMIT)["ok"]
+    check_store(installation, tmp_path, path)
+
+
+def test_a_read_only_file_system_at_the_start(installation, wire, worker, small_disk, tmp_path):
+    """Said by name, 78; and the file is as it was."""
+    path, resize = small_disk
+    wire.ok("open", "r")
+    assert worker.terminate()[0] == 0
+    shutil.copy(f"{installation.directory}/overtime.db", path / "overtime.db")
+    resize("ro")
+    before = (path / "overtime.db").read_bytes()
+    process = installation.start("worker", environment=on(path))
+    assert process.wait_exit(40) == 78
+    assert "overtime.db" in str(process.lines[-1].get("error")), process.tail()
+    assert (path / "overtime.db").read_bytes() == before
+    resize("rw")
+
+
+def damage(path, how):
+    size = os.path.getsize(path)
+    with open(path, "r+b") as file:
+        if how == "a page":
+            for page in range(1, min(size // 4096, 12)):
+                file.seek(page * 4096)
+                file.write(b"\xa5" * 4096)
+        elif how == "the header":
+            file.write(b"not a database at all" * 10)
+        elif how == "cut short":
+            file.truncate(size // 2 + 100)
+        else:
+            file.truncate(0)
+            file.write(b"text " * 100)
+
+
+@pytest.mark.parametrize("how", ["a page", "the header", "cut short", "another file"])
+def test_a_damaged_file_at_the_start(installation, wire, worker, how):
+    """Exit 78 with a line that names it; kept as it is, down to the byte."""
+    for number in range(200):
+        wire.send("open", f"room-{number}", moderators=["ada" * 30])
+    wire.ok("open", "r")
+    assert worker.terminate()[0] == 0
+    path = f"{installation.directory}/overtime.db"
+    damage(path, how)
+    with open(path, "rb") as file:
+        before = file.read()
+    process = installation.start("worker")
+    assert process.wait_exit(40) == 78, process.tail()
+    last = process.lines[-1]
+    assert last["level"] == "error" and re.search("damaged|not a database|malformed", last["error"]), last
+    with open(path, "rb") as file:
+        assert file.read() == before
+    check_said_once(process)
+
+
+def test_a_file_damaged_while_it_is_used(installation, wire, worker, history):
+    """Found when the pages are read again, at the latest at the next start; never repaired by deleting."""
+    for number in range(300):
+        wire.send("open", f"room-{number}", moderators=["ada" * 30])
+    wire.ok("open", "r")
+    assert worker.terminate()[0] == 0
+    worker = installation.worker()
+    path = f"{installation.directory}/overtime.db"
+    damage(path, "a page")
+    inode = os.stat(path).st_ino
+    for number in range(300):
+        wire.send("join", f"room-{number}", "ada")
+    code = worker.wait_exit(LIMIT, "its end over a damaged file")
+    assert code == 78
+    assert "damaged" in worker.lines[-1]["error"], worker.tail()
+    assert os.stat(path).st_ino == inode
+    again = installation.start("worker")
+    assert again.wait_exit(40) == 78
+    # What was not done is still there for the one who comes after the repair.
+    assert wire.count(f"{installation.prefix}.commands") > 0
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "log removed"])
+def test_a_file_taken_away_while_it_is_used(installation, wire, worker, history, tmp_path, how):
+    path = f"{installation.directory}/overtime.db"
+    wire.ok("open", "r")
+    if how == "log removed":
+        # The content is still in the open file: it is saved into the database, and nothing is lost.
+        os.remove(path + "-wal")
+        wire.ok("join", "r", "ada")
+        worker.kill()
+        installation.worker()
+        assert wire.ok("status", "r")["sequence"] == 3
+        return
+    os.rename(path, path + ".kept")
+    if how == "replaced":
+        with open(path, "wb"):
+            pass
+    call = wire.send("join", "r", "ada")
+    code = worker.wait_exit(LIMIT, "its end without its file")
+    assert code == 78
+    assert "removed or replaced" in worker.lines[-1]["error"], worker.tail()
+    assert not call.replies
+    # No new database was made in its place.
+    assert os.path.exists(path) == (how == "replaced")
+    if how == "replaced":
+        assert os.path.getsize(path) == 0
+    for suffix in ("", "-wal"):
+        if os.path.exists(f"{path}{suffix}") and suffix:
+            os.rename(f"{path}{suffix}", f"{path}.kept{suffix}")
+    os.replace(path + ".kept", path)
+    if os.path.exists(path + ".kept-wal"):
+        os.rename(path + ".kept-wal", path + "-wal")
+    installation.worker()
+    assert history.wait_reply(call, LIMIT)["ok"]
+    assert wire.ok("status", "r")["sequence"] == 3
+    check_store(installation, tmp_path)
+
+
+def test_a_disk_that_is_slow(installation, wire, worker, scheduler, history, figure, tmp_path):
+    """300 ms a sync: throughput falls, heartbeats are kept, no connection is lost and windows are told."""
+    needs_strace()
+    assert worker.terminate()[0] == 0
+    slow = installation.start(
+        "worker",
+        environment={"OVERTIME_AMQP_HEARTBEAT": "2s"},
+        command=[
+            "strace",
+            "-D",
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=fdatasync,fsync",
+            "-e",
+            "inject=fdatasync,fsync:delay_exit=300000",
+        ],
+    )
+    installation.ready(slow, LIMIT)
+    wire.ok(
+        "open",
+        "timed",
+        duration="6s",
+        policy={"windows": ["4s", "2s"], "extension": {"min": "4s", "max": "8s"}},
+    )
+    end = seconds(wire.ok("join", "timed", "ada")["session"]["endsAt"])
+    load = Load(wire, 10, 20)
+    began = time.monotonic()
+    load.publish()
+    wait_copies(history, 20)
+    load.check(history, 60)
+    took = time.monotonic() - began
+    history.wait_event("timed", "session.ended", max(0, end - time.time()) + 10)
+    late = [event.data["lateBy"] for event in history.rooms["timed"] if "lateBy" in event.data]
+    assert len(history.events("timed", "session.window.opened")) == 2
+    assert max(late) < 3
+    assert not slow.said("disconnected"), slow.tail()
+    figure(
+        "store: 300 ms a sync",
+        {"commands/s": round(len(load.calls) / took), "windows and end late by, s": late},
+    )
+    check_store(installation, tmp_path)
