@@ -75,10 +75,13 @@ class Lane:
             on_end=self.history.changed.tell)
 
     def stopped(self, process):
-        """Asks a process to stop; false where it was killed before or meanwhile."""
-        # Before its first line it does not hear the signal yet, and dies of it.
+        """Asks a process to stop once it is at work; false where it was killed before or meanwhile."""
+        # A worker that is stopped earlier leaves the outbox to the next one.
+        working = {"message": "firing"} if process.name.startswith("scheduler") else {
+            "message": "consuming", "queue": f"{self.prefix}.commands"}
         process._changed.wait(
-            lambda: process.said("starting") or process._ended, LIMIT, f"the start of {process.name}")
+            lambda: process.said(**working) or process._ended, LIMIT,
+            lambda: f"{process.name} to be at work; it said {process.tail()}")
         return process.running and process.terminate()[0] == 0
 
     def read_report(self):

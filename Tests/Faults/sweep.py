@@ -60,7 +60,8 @@ class Sweep:
                 self._tasks.clear()
             raise
         self.missed = sorted(
-            task for task, tries in self._tries.items() if tries == TRIES and task[1] < self._highest[task[0]])
+            task for task, tries in self._tries.items()
+            if tries == TRIES and task[1] < self._highest[task[0]])
 
     def _learn(self, counts):
         for point, count in counts.items():

@@ -11,7 +11,7 @@ from worker_sweep import RecoveryLane, WorkerLane
 
 LANES = int(os.environ.get("OVERTIME_SWEEP_LANES", "3"))
 # About how many kills there are by default.
-SHARE = {WorkerLane: 20, RecoveryLane: 12, SchedulerLane: 8}
+SHARE = {WorkerLane: 16, RecoveryLane: 8, SchedulerLane: 6}
 
 
 @pytest.mark.parametrize("lane", [WorkerLane, RecoveryLane, SchedulerLane], ids=lambda lane: lane.name)

@@ -50,8 +50,6 @@ class WorkerLane(Lane):
             assert code == -9, f"{worker.name} ended with {code}"
             assert deaths == 1, f"{worker.name} was killed by nobody"
             worker = self.start("worker")
-            if scenario.advance():
-                self.installation.ready(worker)
         killed = self.read_report()[0]
         assert killed == (deaths == 1), f"it died {deaths} times; killed by the tracer: {killed}"
 
@@ -73,11 +71,10 @@ class WorkerLane(Lane):
         return problems
 
     def again(self, left, before):
-        """What was acknowledged just before a stop may come again and must do nothing a second time: of a quorum
-        queue RabbitMQ 3.10 forgets acknowledgements that it has not worked off when the channel closes."""
+        """What was acknowledged just before a stop may come again and must do nothing a second time: RabbitMQ
+        3.10 forgets acknowledgements of a quorum queue that are not worked off when the channel closes."""
         self.requeued += left
         worker = self.start("worker")
-        self.installation.ready(worker)
         poll(lambda: not self.wire.count(f"{self.prefix}.commands"), LIMIT, "an empty queue")
         assert self.stopped(worker), "killed by nobody"
         after = Dump(self.store)
