@@ -97,6 +97,8 @@ package final class Scheduler {
         let wall = clock.nowMilliseconds()
         if let step = steps.look(wall: wall, uptime: uptime) {
             offset.reset()
+            // Whose answers tell the new difference to the worker's clock at once.
+            wantSnapshot(at: uptime)
             log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
         }
         continueSnapshot(at: uptime)
