@@ -150,7 +150,13 @@ package final class SchedulerPlans: Sendable {
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
-        return listening + [ChannelPlan(declare: topology.declarations(.passive, parts: [.events]))]
+        // Bound again each time: whoever makes the exchange anew before it is missed here does not know of this queue.
+        let bindings = (events?.declarations ?? []).filter {
+            if case .bindQueue = $0.declaration { true } else { false }
+        }
+        return listening + [
+            ChannelPlan(declare: topology.declarations(.passive, parts: [.events]) + bindings)
+        ]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.

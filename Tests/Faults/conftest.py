@@ -24,7 +24,7 @@ def _end_to_end():
 
 
 end_to_end = _end_to_end()
-MARK, FIGURES = end_to_end.MARK, end_to_end.FIGURES
+MARK, FIGURES, SHORT = end_to_end.MARK, end_to_end.FIGURES, end_to_end.SHORT
 binary, figure, history = end_to_end.binary, end_to_end.figure, end_to_end.history
 connect, wire, worker, scheduler = end_to_end.connect, end_to_end.wire, end_to_end.worker, end_to_end.scheduler
 plain_installation = end_to_end.installation
