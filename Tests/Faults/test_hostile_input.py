@@ -325,7 +325,7 @@ def test_mutated_messages(installation, connect, history, broker, figure):
         history.changed.wait(
             lambda sent=sent: flood.answered >= sent - 4_000 or flood.problems,
             60,
-            lambda: f"answers to {sent} messages; {flood.answered} came; {worker.tail()}",
+            lambda sent=sent: f"answers to {sent} messages; {flood.answered} came; {worker.tail()}",
         )
         assert not flood.problems, f"SEED={SEED}: {flood.problems[:5]}"
         assert worker.running, (
