@@ -38,6 +38,8 @@ package struct Agenda {
     package init() {}
 
     package var count: Int { entries.count }
+    /// With those that no longer count.
+    var alarmCount: Int { deadlines.count + retries.count }
 
     /// When each room is to be fired, by the worker's clock; nil for those fired and not answered yet.
     package var dueAt: [RoomID: Instant?] {
@@ -46,9 +48,6 @@ package struct Agenda {
             return Instant(milliseconds: at)
         }
     }
-
-    /// With those that no longer count.
-    var alarmCount: Int { deadlines.count + retries.count }
 
     // MARK: Learning
 

@@ -20,8 +20,16 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
+        /// Opens these listening channels anew, so that they declare and bind again.
+        package let rebind: @Sendable (_ channels: [Int]) -> Void
 
-        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
+        package init(
+            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
+            rebind: @escaping @Sendable ([Int]) -> Void = { _ in }
+        ) {
+            self.publish = publish
+            self.rebind = rebind
+        }
     }
 
     enum SnapshotState {

@@ -41,9 +41,15 @@ package struct SchedulerProcess: Sendable {
         let publisher = Link(
             configuration: connection("overtime scheduler (publisher)"), channels: { plans.publisher },
             observer: { events in mailbox.put(events.lazy.map(Scheduler.Input.publisher)) })
+        let reopen: @Sendable (Int) -> Void = {
+            consumer.closeChannel($0)
+            consumer.openChannel($0)
+        }
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) },
+                rebind: { $0.forEach(reopen) }),
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
@@ -54,11 +60,7 @@ package struct SchedulerProcess: Sendable {
             consumer.stop()
             publisher.stop()
         }
-        let watch = TopologyWatch {
-            consumer.closeChannel($0)
-            consumer.openChannel($0)
-        }
-        return drive(scheduler, watch: watch, mailbox: mailbox)
+        return drive(scheduler, watch: TopologyWatch(reopen: reopen), mailbox: mailbox)
     }
 
     private func drive(
@@ -147,9 +149,13 @@ package final class SchedulerPlans: Sendable {
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
-        // Somebody else may have made the exchange again before the watch looked: then only the binding is missing.
-        let watch = topology.declarations(.passive, parts: [.events]) + (events?.declarations ?? [])
-        return listening + [ChannelPlan(declare: watch)]
+        // Bound again each time: whoever makes the exchange anew before it is missed here does not know of this queue.
+        let bindings = (events?.declarations ?? []).filter {
+            if case .bindQueue = $0.declaration { true } else { false }
+        }
+        return listening + [
+            ChannelPlan(declare: topology.declarations(.passive, parts: [.events]) + bindings)
+        ]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.

@@ -174,6 +174,7 @@ package struct OutboxPublisher {
     package mutating func channelLost() {
         inFlight.removeAll(keepingCapacity: true)
         superseded.removeAll()
+        // In outbox order across rooms, as at first.
         for (room, _) in inOutboxOrder(lines) { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
     }
 
@@ -191,9 +192,12 @@ package struct OutboxPublisher {
                 markReady(room)
             }
         }
-        let overdue = lines.filter { _, line in
-            guard let oldest = line.entries.first(where: { $0.state == .sent }) else { return false }
-            return uptime - oldest.sentAt >= limits.confirmTimeout << min(line.overdueTimes, 3)
+        var overdue: [RoomID: Line] = [:]
+        for (room, line) in lines {
+            guard let oldest = line.entries.first(where: { $0.state == .sent }),
+                uptime - oldest.sentAt >= limits.confirmTimeout << min(line.overdueTimes, 3)
+            else { continue }
+            overdue[room] = line
         }
         for (room, line) in inOutboxOrder(overdue) {
             line.overdueTimes += 1

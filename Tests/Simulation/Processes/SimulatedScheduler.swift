@@ -25,14 +25,16 @@ final class SimulatedScheduler: Process {
         let publisher = SimulatedLink(
             name: "\(name) publisher", world: world, broker: broker, process: self, plans: { plans.publisher }
         ) { [unowned self] in put($0.map(Scheduler.Input.publisher)) }
-        scheduler = Scheduler(
-            id: tokens.next(), topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
-            answersQueue: { plans.answersQueue }, clock: clock, log: log)
-        watch = TopologyWatch { [unowned consumer] in
+        let reopen: @Sendable (Int) -> Void = { [unowned consumer] in
             consumer.closeChannel($0)
             consumer.openChannel($0)
         }
+        scheduler = Scheduler(
+            id: tokens.next(), topology: topology,
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) }, rebind: { $0.forEach(reopen) }),
+            answersQueue: { plans.answersQueue }, clock: clock, log: log)
+        watch = TopologyWatch(reopen: reopen)
         links = [consumer, publisher]
         for link in links { link.start() }
         wake(after: 0)
