@@ -10,20 +10,15 @@ struct CalmWatch {
     private(set) var violations: [String] = []
     private var seen = 0
 
-    /// After this much of calm everything is on time: retries are at most 30 s apart; a step of the worker's clock, and what
-    /// happened while an exchange was gone, are found with the snapshot that is taken every 5 minutes.
-    private let settling: Int64
     private static let latest: Int64 = 3_000
 
     init(world: World, cluster: Cluster) {
         self.world = world
         self.cluster = cluster
-        let isFoundLate = world.scenario.rate(.clockStep) > 0 || world.scenario.rate(.deletedExchange) > 0
-        settling = isFoundLate ? 340_000 : 45_000
     }
 
     mutating func look() {
-        let settledAt = world.calmAt + settling
+        let settledAt = world.settledAt
         defer { seen = world.history.commits.count }
         for commit in world.history.commits[seen...] where commit.at > settledAt {
             for draft in commit.batch.outbox {

@@ -15,7 +15,7 @@ struct Checker {
         var found: [String] = []
         found += CommandCheck(world: world, broker: broker, clients: clients).violations()
         found += EventCheck(world: world, broker: broker).violations()
-        found += SessionCheck(history: world.history).violations()
+        found += SessionCheck(history: world.history, settledAt: world.settledAt).violations()
         found += restViolations()
         if found.isEmpty, world.scenario.isReplayable {
             found += Replay(world: world, cluster: cluster, clients: clients).violations()

@@ -2,8 +2,8 @@ import Contract
 import RoomCore
 import Store
 
-/// I5, from the events alone: a window is announced once an end, never early and truly; a session ends once; nothing
-/// of it comes after its end.
+/// I5, from the events alone: a window is announced once an end, never early and truly, and in the calm it is announced; a
+/// session ends once; nothing of it comes after its end.
 struct SessionCheck {
     private struct Session {
         let number: Int64
@@ -22,7 +22,12 @@ struct SessionCheck {
     private var windows: [RoomID: [Int64]] = [:]
     private var latestWall: Int64 = .min
 
-    init(history: History) { self.history = history }
+    private let settledAt: Int64
+
+    init(history: History, settledAt: Int64) {
+        self.history = history
+        self.settledAt = settledAt
+    }
 
     func violations() -> [String] {
         var check = self
@@ -34,7 +39,10 @@ struct SessionCheck {
                     found.append("I3: \(draft.messageID) cannot be read")
                     continue
                 }
-                if let problem = check.take(fact, in: draft.room) {
+                let problem =
+                    check.take(fact, in: draft.room)
+                    ?? check.silence(before: fact, in: draft.room, at: commit.at)
+                if let problem {
                     found.append("I5: \(draft.messageID) \(fact.type): \(problem)")
                 }
             }
@@ -62,6 +70,17 @@ struct SessionCheck {
         let problem = Self.apply(fact, to: &session)
         rooms[room] = session
         return problem
+    }
+
+    /// A session that ends by itself in the calm has announced its last window.
+    private func silence(before fact: EventFact, in room: RoomID, at: Int64) -> String? {
+        guard fact.data["cause"]?.string == "elapsed", let session = rooms[room],
+            let startedAt = session.startedAt,
+            let last = session.windows.last, session.announced < session.windows.count
+        else { return nil }
+        let opening = max(session.endsAt - last, startedAt)
+        guard at - (fact.time - opening) > settledAt else { return nil }
+        return "the last window was not announced"
     }
 
     private static func apply(_ fact: EventFact, to session: inout Session) -> String? {
