@@ -20,8 +20,8 @@ final class Soak: Sendable {
     private let next: Atomic<UInt64>
     private let totals = Mutex(Totals())
     private let startedAt = MonotonicClock.milliseconds()
-    /// More are not described: whoever breaks everything wants to read about the first ones.
-    private static let described = 10
+    /// Of so many failing seeds the last steps are shown; whoever breaks everything wants to read about the first ones.
+    private static let described = 3
 
     init(first: UInt64, count: UInt64) {
         self.first = first
@@ -53,9 +53,14 @@ final class Soak: Sendable {
         }
     }
 
+    /// Runs a failing seed once more, for its last steps.
     private static func describe(_ result: Simulation.Result) {
-        print("soak: seed \(result.seed) fails: \(result.violations.prefix(3).joined(separator: "; "))")
-        print("soak: replay it with: make soak SEED=\(result.seed)")
+        let steps = (try? Simulation.run(seed: result.seed, keepingSteps: 60))?.trace ?? []
+        let lines =
+            steps.map { "    \($0)" }
+            + result.violations.prefix(5).map { "soak: seed \(result.seed) fails: \($0)" }
+            + ["soak: replay it with: make soak SEED=\(result.seed)"]
+        print(lines.joined(separator: "\n"))
         fflush(nil)
     }
 

@@ -15,22 +15,22 @@ final class SimulatedLink: LinkControl, @unchecked Sendable {
     }
 
     let name: String
-    private let world: World
+    let world: World
     private let broker: Broker
     private unowned let process: Process
-    private let plans: () -> [ChannelPlan]
-    private let observer: ([LinkEvent]) -> Void
+    let plans: () -> [ChannelPlan]
+    let observer: ([LinkEvent]) -> Void
 
-    private var connection: BrokerConnection?
-    private(set) var channels: [LinkChannel] = []
-    private var wishes: [Int: Bool] = [:]
+    var connection: BrokerConnection?
+    var channels: [LinkChannel] = []
+    var wishes: [Int: Bool] = [:]
     private var requests: [Request] = []
     private var wakesAt: Int64?
-    private var isBlocked = false
+    var isBlocked = false
     private var lastGeneration: UInt64 = 0
     private var failures = 0
     private var connectedAt: Int64 = 0
-    private var isStopped = false
+    var isStopped = false
 
     init(
         name: String, world: World, broker: Broker, process: Process, plans: @escaping () -> [ChannelPlan],
@@ -111,7 +111,7 @@ final class SimulatedLink: LinkControl, @unchecked Sendable {
         wake(after: process.clock.lag + world.dice.span(0...1))
     }
 
-    private func wake(after delay: Int64) {
+    func wake(after delay: Int64) {
         let at = world.now + max(delay, 0)
         if let wakesAt, wakesAt <= at { return }
         wakesAt = at
@@ -183,7 +183,7 @@ final class SimulatedLink: LinkControl, @unchecked Sendable {
         }
     }
 
-    private func close(_ index: Int, because error: AMQPError?) {
+    func close(_ index: Int, because error: AMQPError?) {
         guard channels[index].state == .open || channels[index].state == .opening else { return }
         channels[index].state = .closing(error)
         connection?.toBroker(.close(index, channels[index].generation))
@@ -221,7 +221,7 @@ final class SimulatedLink: LinkControl, @unchecked Sendable {
         }
     }
 
-    private func failed(_ error: AMQPError) {
+    func failed(_ error: AMQPError) {
         if world.now - connectedAt >= 10_000 { failures = 0 }
         failures += 1
         let delay = backoff(failures)
@@ -229,93 +229,8 @@ final class SimulatedLink: LinkControl, @unchecked Sendable {
         connectLater(delay)
     }
 
-    private func backoff(_ failures: Int) -> Int64 {
+    func backoff(_ failures: Int) -> Int64 {
         let full = min(10_000, Int64(100) << Int64(min(failures - 1, 20)))
         return full - world.dice.span(0...full / 4)
-    }
-
-    // MARK: What the broker sends
-
-    func lost(_ connection: BrokerConnection, _ error: AMQPError) {
-        guard self.connection === connection, !isStopped else { return }
-        self.connection = nil
-        isBlocked = false
-        world.history.note("\(name) lost its connection")
-        var events: [LinkEvent] = []
-        for index in channels.indices where channels[index].state != .none {
-            events.append(ended(index, channels[index].reason ?? error))
-        }
-        channels = []
-        observer(events)
-        failed(error)
-    }
-
-    private func ended(_ index: Int, _ error: AMQPError?) -> LinkEvent {
-        let channel = channels[index]
-        channels[index].end()
-        return .channelClosed(
-            index, generation: channel.generation, error,
-            unknown: channel.unsettled + channel.outgoing.map(\.id))
-    }
-
-    func receive(_ frame: ServerFrame, from connection: BrokerConnection) {
-        guard self.connection === connection, !isStopped else { return }
-        switch frame {
-        case .blocked:
-            isBlocked = true
-            world.history.note("\(name) is blocked")
-            observer([.blocked(reason: "simulated")])
-        case .unblocked:
-            isBlocked = false
-            world.history.note("\(name) is unblocked")
-            observer([.unblocked])
-            wake(after: 0)
-        case .opened(let index, let generation):
-            guard channels[index].generation == generation, channels[index].state == .opening else { return }
-            channels[index].state = .open
-            channels[index].openedAt = world.now
-            world.history.note("\(name) opened channel \(index)")
-            observer([.channelOpened(index, generation: generation)])
-        case .closed(let index, let generation, let error):
-            guard channels[index].generation == generation else { return }
-            closed(index, error)
-        case .cancelled(let index, let generation, let tag):
-            guard channels[index].generation == generation else { return }
-            close(
-                index,
-                because: AMQPError(scope: .channel, kind: .consumerCancelled, text: "cancelled \(tag)"))
-        case .delivery(let index, let delivery):
-            guard channels[index].isOpen(delivery.tag.generation) else { return }
-            channels[index].openTags.insert(delivery.tag.number)
-            observer([.delivery(index, delivery)])
-        case .confirmed(let index, let generation, let ids):
-            guard channels[index].settle(ids, generation) else { return }
-            observer([.confirmed(index, ids)])
-        case .refused(let index, let generation, let ids):
-            guard channels[index].settle(ids, generation) else { return }
-            observer([.refused(index, ids)])
-        case .returned(let index, let generation, let id):
-            guard channels[index].settle([id], generation) else { return }
-            observer([.returned(index, id, code: 312, text: "NO_ROUTE")])
-        }
-    }
-
-    private func closed(_ index: Int, _ told: AMQPError?) {
-        guard channels[index].state != .none else { return }
-        // Two closes that crossed: ours is the one that counts.
-        if case .closing = channels[index].state, told != nil { return }
-        let error = channels[index].reason ?? told
-        let wasOpenFor = channels[index].openedAt.map { world.now - $0 } ?? 0
-        observer([ended(index, error)])
-        guard wishes[index] ?? plans()[index].startsOpen else { return }
-        if error == nil {
-            channels[index].failures = 0
-            channels[index].opensAt = world.now
-        } else {
-            if wasOpenFor >= 10_000 { channels[index].failures = 0 }
-            channels[index].failures += 1
-            channels[index].opensAt = world.now + backoff(channels[index].failures)
-        }
-        wake(after: (channels[index].opensAt ?? world.now) - world.now)
     }
 }
