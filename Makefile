@@ -1,9 +1,11 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test kill-sweep kill-storm lint build up down clean
+.PHONY: help demo test faults kill-sweep kill-storm fuzz soak lint build up down clean
+
+SECONDS := 60
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Play a room through on a broker of its own, and check what happened
 	@scripts/install-deps
@@ -14,6 +16,10 @@ test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
 
+faults: ## Run the tests of faults, crashes and hostile input: some take long
+	@scripts/install-deps
+	@scripts/faults all
+
 kill-sweep: ## Kill worker and scheduler at every step, one at a time (EVERY=k for each k-th)
 	@scripts/install-deps
 	@EVERY=$(EVERY) FIRST=$(FIRST) scripts/faults kill-sweep
@@ -21,6 +27,14 @@ kill-sweep: ## Kill worker and scheduler at every step, one at a time (EVERY=k f
 kill-storm: ## Kill worker, scheduler and broker at random under load (COMMANDS=200000 KILLS=200 SEED=n)
 	@scripts/install-deps
 	@COMMANDS=$(COMMANDS) KILLS=$(KILLS) SEED=$(SEED) scripts/faults kill-storm
+
+fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for each target
+	@scripts/install-deps
+	@scripts/fuzz $(SECONDS)
+
+soak: ## Run SEEDS=n simulations [FIRST=seed], or one with its last steps: SEED=n
+	@scripts/install-deps
+	@scripts/soak $(if $(SEED),replay $(SEED),$(or $(SEEDS),1000) $(or $(FIRST),1))
 
 lint: ## Check formatting and scripts
 	@scripts/lint

@@ -50,7 +50,8 @@ let package = Package(
             name: "ContractTests", dependencies: ["Contract", "AMQP", "RoomCore"], swiftSettings: strict),
         .testTarget(name: "AMQPTests", dependencies: ["AMQP"], swiftSettings: strict),
         .testTarget(
-            name: "StoreTests", dependencies: ["Store", "RoomCore", "CSQLite"], swiftSettings: strict),
+            name: "StoreTests", dependencies: ["MemoryStore", "Store", "RoomCore", "CSQLite"],
+            swiftSettings: strict),
         .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
         .testTarget(
             name: "WorkerTests",
@@ -59,6 +60,25 @@ let package = Package(
         .testTarget(
             name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
+        .testTarget(
+            name: "OvertimeClientTests",
+            dependencies: ["OvertimeClient", "Service", "Contract", "AMQP", "RoomCore"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+
+        // What tests are built on: no part of the product, and named in no product of the package.
+        .target(
+            name: "MemoryStore", dependencies: ["Store", "RoomCore"], path: "Tests/MemoryStore",
+            swiftSettings: strict),
+        .target(
+            name: "Simulation",
+            dependencies: [
+                "MemoryStore", "Worker", "Scheduler", "Store", "Service", "Contract", "AMQP", "RoomCore",
+            ],
+            path: "Tests/Simulation", swiftSettings: strict),
+        .executableTarget(
+            name: "soak", dependencies: ["Simulation", "Service"], path: "Tests/soak", swiftSettings: strict),
     ]
 )

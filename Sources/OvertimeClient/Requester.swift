@@ -10,6 +10,8 @@ package enum RequestFailure: Error, Sendable {
     case unreachable(AMQPError?)
     /// No queue takes such messages: no worker has declared it yet.
     case unroutable(exchange: String)
+    /// A queue that a worker declares is not there.
+    case missing(queue: String)
     /// The broker's queue is full or has no quorum.
     case refused
     /// It was published, and nobody answered in time.
@@ -26,6 +28,8 @@ extension RequestFailure: CustomStringConvertible {
             "the broker cannot be reached" + (error.map { ": \($0)" } ?? "")
         case .unroutable(let exchange):
             "no queue takes what is published to \(exchange): start a worker once, or check amqp.prefix and amqp.shards"
+        case .missing(let queue):
+            "there is no queue \(queue): start a worker once, or check amqp.prefix"
         case .refused: "the broker refused the message: its queue is full or has no quorum"
         case .noReply: "no reply in time: is a worker running?"
         case .resources(let reason): "this process cannot go on: \(reason)"

@@ -41,6 +41,14 @@ package struct Agenda {
     /// With those that no longer count.
     var alarmCount: Int { deadlines.count + retries.count }
 
+    /// When each room is to be fired, by the worker's clock; nil for those fired and not answered yet.
+    package var dueAt: [RoomID: Instant?] {
+        entries.mapValues { entry in
+            guard case .armed(let at) = entry.state else { return nil }
+            return Instant(milliseconds: at)
+        }
+    }
+
     // MARK: Learning
 
     package mutating func beginSnapshot() { endedDuringSnapshot = endedDuringSnapshot ?? [:] }

@@ -20,8 +20,16 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
+        /// Opens these listening channels anew, so that they declare and bind again.
+        package let rebind: @Sendable (_ channels: [Int]) -> Void
 
-        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
+        package init(
+            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
+            rebind: @escaping @Sendable ([Int]) -> Void = { _ in }
+        ) {
+            self.publish = publish
+            self.rebind = rebind
+        }
     }
 
     enum SnapshotState {
@@ -97,7 +105,7 @@ package final class Scheduler {
         let wall = clock.nowMilliseconds()
         if let step = steps.look(wall: wall, uptime: uptime) {
             offset.reset()
-            // Whose answers tell the new difference to the worker's clock at once.
+            // Until an answer says how far the clocks are apart now, rooms would be fired by the plain clock.
             wantSnapshot(at: uptime)
             log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
         }

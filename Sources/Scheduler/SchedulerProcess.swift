@@ -43,7 +43,14 @@ package struct SchedulerProcess: Sendable {
             observer: { events in mailbox.put(events.lazy.map(Scheduler.Input.publisher)) })
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) },
+                rebind: { channels in
+                    for channel in channels {
+                        consumer.closeChannel(channel)
+                        consumer.openChannel(channel)
+                    }
+                }),
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
@@ -98,30 +105,37 @@ package struct SchedulerProcess: Sendable {
 
 /// What the scheduler's channels declare and consume each time they open. Its own queues get new names with each
 /// connection, since the broker may still hold the old ones for a connection it believes alive.
-final class SchedulerPlans: Sendable {
+package final class SchedulerPlans: Sendable {
     private let topology: Topology
     private let mode: DeclareMode
-    private let token = Mutex(RandomToken.make())
+    private let makeToken: @Sendable () -> String
+    private let token: Mutex<String>
 
-    init(topology: Topology, mode: DeclareMode) {
+    /// - Parameter makeToken: names that no other process has.
+    package init(
+        topology: Topology, mode: DeclareMode,
+        makeToken: @escaping @Sendable () -> String = { RandomToken.make() }
+    ) {
         self.topology = topology
         self.mode = mode
+        self.makeToken = makeToken
+        token = Mutex(makeToken())
     }
 
     /// Where answers come at present.
-    var answersQueue: ShortString? { answers(token.withLock { $0 })?.name }
+    package var answersQueue: ShortString? { answers(token.withLock { $0 })?.name }
 
     /// To be told what the link tells, before the link connects again.
-    func note(_ events: [LinkEvent]) {
+    package func note(_ events: [LinkEvent]) {
         let isLost = events.contains { if case .disconnected = $0 { true } else { false } }
-        if isLost { token.withLock { $0 = RandomToken.make() } }
+        if isLost { token.withLock { $0 = makeToken() } }
     }
 
     private func answers(_ token: String) -> OwnQueue? {
         topology.ownQueue(component: "scheduler", token: "\(token).answers", takesReplies: true)
     }
 
-    func consumer() -> [ChannelPlan] {
+    package func consumer() -> [ChannelPlan] {
         let token = token.withLock { $0 }
         let events = topology.ownQueue(
             component: "scheduler", token: "\(token).events", bindings: topology.timingBindings)
@@ -144,7 +158,7 @@ final class SchedulerPlans: Sendable {
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.
-    var publisher: [ChannelPlan] {
+    package var publisher: [ChannelPlan] {
         [ChannelPlan(declare: topology.declarations(mode, parts: [.ticks, .queries]))]
     }
 

@@ -175,15 +175,14 @@ package struct OutboxPublisher {
         inFlight.removeAll(keepingCapacity: true)
         superseded.removeAll()
         // In outbox order across rooms, as at first.
-        let rooms = lines.sorted { first(of: $0.value) < first(of: $1.value) }
-        for (room, _) in rooms { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
+        for (room, _) in inOutboxOrder(lines) { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
     }
 
     /// What time asks for: refused heads are tried again, events without a confirm are sent again.
     package mutating func tick(at uptime: Int64) {
         guard uptime >= nextCheckAt else { return }
         nextCheckAt = uptime + limits.retryInterval / 2
-        for (room, refusal) in refusals {
+        for (room, refusal) in refusals.sorted(by: { $0.key < $1.key }) {
             if uptime - refusal.last >= limits.memory, lines[room] == nil { refusals[room] = nil }
             passOver(room, at: uptime)
             if let line = lines[room], line.entries.first?.state == .refused,
@@ -193,10 +192,14 @@ package struct OutboxPublisher {
                 markReady(room)
             }
         }
+        var overdue: [RoomID: Line] = [:]
         for (room, line) in lines {
             guard let oldest = line.entries.first(where: { $0.state == .sent }),
                 uptime - oldest.sentAt >= limits.confirmTimeout << min(line.overdueTimes, 3)
             else { continue }
+            overdue[room] = line
+        }
+        for (room, line) in inOutboxOrder(overdue) {
             line.overdueTimes += 1
             progress.overdueRooms.append(room)
             sendAgain(room, .sent, .confirmed)
@@ -270,6 +273,11 @@ package struct OutboxPublisher {
             if line.entries[middle].event.position < position { low = middle + 1 } else { high = middle }
         }
         return low < line.entries.count && line.entries[low].event.position == position ? low : nil
+    }
+
+    /// Across rooms as at first, and never as a hash would have it.
+    private func inOutboxOrder(_ lines: [RoomID: Line]) -> [(key: RoomID, value: Line)] {
+        lines.sorted { first(of: $0.value) < first(of: $1.value) }
     }
 
     private func first(of line: Line) -> Int64 { line.entries.first?.event.position ?? .max }

@@ -171,7 +171,7 @@ package struct ReplyPublisher {
         }
         for id in overdue.sorted() { retry(id, at: uptime) }
         guard !dropped.isEmpty else { return [] }
-        let jobs = confirmed(dropped)
+        let jobs = confirmed(dropped.sorted())
         waiting.removeAll { entries[$0] == nil }
         return jobs
     }

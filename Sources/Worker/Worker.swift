@@ -169,7 +169,9 @@ package final class Worker {
     }
 
     func acknowledgeFinished() {
-        for (channel, tags) in jobs.takeFinished() { consumer.acknowledge(tags, on: channel) }
+        for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
+            consumer.acknowledge(tags, on: channel)
+        }
     }
 }
 

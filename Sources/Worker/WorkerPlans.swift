@@ -1,13 +1,13 @@
-import AMQP
+package import AMQP
 import Contract
 
 /// What the worker's channels declare and consume each time they open.
-struct WorkerPlans: Sendable {
-    let consumer: [ChannelPlan]
-    let publisher: [ChannelPlan]
+package struct WorkerPlans: Sendable {
+    package let consumer: [ChannelPlan]
+    package let publisher: [ChannelPlan]
     let startGate: StartGate
 
-    init(settings: WorkerSettings, mode: DeclareMode) {
+    package init(settings: WorkerSettings, mode: DeclareMode) {
         let topology = settings.topology
         consumer = [
             ChannelPlan(

@@ -80,4 +80,20 @@ import Testing
         #expect(isExact)
         #expect(window.openCount == 5)
     }
+
+    @Test("the largest number is acknowledged like any other")
+    func largest() throws {
+        var window = AcknowledgementWindow()
+        try window.delivered(.max - 1)
+        try window.delivered(.max)
+        #expect(window.acknowledge([.max]) == [.acknowledge(tag: .max, multiple: false)])
+        #expect(window.acknowledge([.max - 1]) == [.acknowledge(tag: .max - 1, multiple: false)])
+        #expect(window.openCount == 0)
+    }
+
+    @Test("a delivery numbered 0 is refused: its acknowledgement would settle everything")
+    func zero() throws {
+        var window = AcknowledgementWindow()
+        #expect(throws: AMQPError.self) { try window.delivered(0) }
+    }
 }

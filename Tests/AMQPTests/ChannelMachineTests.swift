@@ -176,4 +176,19 @@ import Testing
         #expect(machine.connectionLost(error) == [.closed(error, unknown: [1])])
         #expect(machine.connectionLost(error) == [])
     }
+
+    @Test("the messages of a declared queue are told where the plan asks, and before the opening")
+    func counting() throws {
+        let queue = DeclarationStep(
+            .queue(name: "q", durable: true, exclusive: false, autoDelete: false, arguments: [:]),
+            mode: .passive)
+        for asks in [true, false] {
+            var machine = ChannelMachine(
+                generation: 1, plan: ChannelPlan(declare: [queue], countsMessages: asks))
+            _ = machine.start()
+            _ = try machine.receive(.reply(.open))
+            let actions = try machine.receive(.queueDeclared(messages: 5))
+            #expect(actions == (asks ? [.counted(messages: 5), .opened] : [.opened]))
+        }
+    }
 }

@@ -51,6 +51,8 @@ class Lane:
         self.wire.audit()
         self.runs = 0
         self.keep = []
+        # Commands that came again although they were acknowledged.
+        self.requeued = 0
 
     def begin(self):
         self.runs += 1
@@ -71,6 +73,16 @@ class Lane:
         return self.installation.start(
             component, command=command, environment={"OVERTIME_STORE": f"sqlite:{self.store}"},
             on_end=self.history.changed.tell)
+
+    def stopped(self, process):
+        """Asks a process to stop once it is at work; false where it was killed before or meanwhile."""
+        # A worker that is stopped earlier leaves the outbox to the next one.
+        working = {"message": "firing"} if process.name.startswith("scheduler") else {
+            "message": "consuming", "queue": f"{self.prefix}.commands"}
+        process._changed.wait(
+            lambda: process.said(**working) or process._ended, LIMIT,
+            lambda: f"{process.name} to be at work; it said {process.tail()}")
+        return process.running and process.terminate()[0] == 0
 
     def read_report(self):
         """Whether the aimed step was met, and how often each kind of step was done."""

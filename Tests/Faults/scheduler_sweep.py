@@ -54,7 +54,7 @@ class SchedulerLane(Lane):
             self.history.changed.wait(
                 lambda running=scheduler: ended() or not running.running, LIMIT,
                 lambda: f"the ends of {rooms}\n{self.log()}")
-            if scheduler.running and scheduler.terminate()[0] == 0:
+            if self.stopped(scheduler):
                 break
             down = down or time.time()
             assert scheduler.wait_exit(5) == -9, f"{scheduler.name} ended otherwise"

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 
-# How often a step is aimed at that the run before met and this one did not.
+# After so many runs that ended by themselves a component is held to have no such step.
 TRIES = 3
 
 
@@ -18,13 +18,17 @@ class Sweep:
         self.tell = tell
         self.tasks = []
         self.killed = Counter()
+        # Steps that were never met although later ones of their kind were: no two runs are quite the same.
         self.missed = []
+        self.requeued = 0
         self.violations = []
         self.runs = 0
         self._lock = threading.Lock()
         self._limits = {}
         self._tasks = []
         self._tries = Counter()
+        self._highest = Counter()
+        self._ends = {}
         self._active = 0
         self._idle = threading.Condition(self._lock)
 
@@ -47,8 +51,17 @@ class Sweep:
             for index in range(self.lanes)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            # Interrupted: the runs that are under way come to their ends, and no more begin.
+            with self._idle:
+                self._tasks.clear()
+            raise
+        self.missed = sorted(
+            task for task, tries in self._tries.items()
+            if tries == TRIES and task[1] < self._highest[task[0]])
 
     def _learn(self, counts):
         for point, count in counts.items():
@@ -74,23 +87,28 @@ class Sweep:
                 lane.clear()
                 if found[2]:
                     # What a violation left behind must not disturb the next run.
+                    self.requeued += lane.requeued
                     lane.close()
                     lane = self.lane_type(*self.arguments)
         finally:
             with self._idle:
                 self._idle.notify_all()
             if lane:
+                self.requeued += lane.requeued
                 lane.close()
 
     def _take(self):
         with self._idle:
-            while not self._tasks:
+            while True:
+                while self._tasks:
+                    point, number = self._tasks.pop()
+                    if number < self._ends.get(point, number + 1):
+                        self._active += 1
+                        return point, number
                 if self._active == 0:
                     self._idle.notify_all()
                     return None
                 self._idle.wait()
-            self._active += 1
-            return self._tasks.pop()
 
     def _done(self, task, killed, counts, problems):
         point, number = task
@@ -99,25 +117,26 @@ class Sweep:
             self.runs += 1
             if killed:
                 self.killed[point] += 1
+                self._highest[point] = max(number, self._highest[point])
                 # The run was longer than any before: on until one ends by itself.
-                if number >= self._limits.get(point, 0) and self.every == 1:
+                if number >= self._limits[point] and self.every == 1:
+                    self._limits[point] = number + 1
                     self._tasks.append((point, number + 1))
             elif not problems:
                 self._tries[task] += 1
-                if number <= self._limits.get(point, 0):
-                    if self._tries[task] < TRIES:
-                        self._tasks.append(task)
-                    else:
-                        self.missed.append(task)
+                if self._tries[task] < TRIES:
+                    self._tasks.append(task)
+                else:
+                    self._ends[point] = min(number, self._ends.get(point, number))
                 for other, count in counts.items():
-                    if self.every == 1 and other not in self._limits:
-                        self._tasks += [(other, n) for n in range(1, count + 1)]
-                    self._limits.setdefault(other, count)
+                    if other not in self._limits:
+                        self._limits[other] = count
+                        self._tasks += [(other, n) for n in range(count, 0, -1) if self.every == 1]
             if problems:
                 self.violations.append(f"{self.lane_type.name}, {point} {number}: " + "\n".join(problems))
                 self.tell(self.violations[-1])
             if self.runs % 50 == 0:
-                self.tell(f"{self.lane_type.name}: {self.runs} runs, {len(self._tasks)} to go")
+                self.tell(f"{self.lane_type.name}: {self.runs} runs, at most {len(self._tasks)} to go")
             self._idle.notify_all()
 
     def table(self):

@@ -11,7 +11,7 @@ from worker_sweep import RecoveryLane, WorkerLane
 
 LANES = int(os.environ.get("OVERTIME_SWEEP_LANES", "3"))
 # About how many kills there are by default.
-SHARE = {WorkerLane: 20, RecoveryLane: 12, SchedulerLane: 8}
+SHARE = {WorkerLane: 16, RecoveryLane: 8, SchedulerLane: 6}
 
 
 @pytest.mark.parametrize("lane", [WorkerLane, RecoveryLane, SchedulerLane], ids=lambda lane: lane.name)
@@ -31,7 +31,8 @@ def test_killed_at_every_step(lane, binary, broker, killpoint, figure, say):
     figure(f"kill points of the {lane.name}", {
         "kill points": sum(sweep.killed.values()), "by system call": sweep.table(), "runs": sweep.runs,
         "not met": [f"{point} {number}" for point, number in sweep.missed],
+        "acknowledged and came again": sweep.requeued,
         "seconds": round(time.monotonic() - began), "violations": len(sweep.violations)})
     say(f"{lane.name}: {sum(sweep.killed.values())} kill points, {len(sweep.violations)} violations")
     assert not sweep.violations, "\n\n".join(sweep.violations[:5])
-    assert sum(sweep.killed.values()) >= 0.9 * len(sweep.tasks)
+    assert sweep.killed and len(sweep.missed) <= len(sweep.tasks) // 50

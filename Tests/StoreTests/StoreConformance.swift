@@ -54,7 +54,8 @@ extension StoreConformance {
     }
 
     /// In one batch a session ends, the next begins by the definition set meanwhile, and that is set anew.
-    @Test("lets the next session take over the definition that its room gives up", arguments: StoreFactory.all)
+    @Test(
+        "lets the next session take over the definition that its room gives up", arguments: StoreFactory.all)
     func definitionsChangePlaces(_ factory: StoreFactory) throws {
         let fixture = try factory.make()
         let store = fixture.store

@@ -1,3 +1,4 @@
+import MemoryStore
 import RoomCore
 import Store
 import Testing
@@ -13,7 +14,11 @@ struct StoreFactory: Sendable, CustomTestStringConvertible {
             let folder = try TemporaryFolder()
             let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
             return StoreFixture(store: store, keeping: folder)
-        }
+        },
+        StoreFactory(testDescription: "memory") {
+            let store = MemoryStore()
+            return StoreFixture(store: store, keeping: store)
+        },
     ]
 }
 

@@ -15,6 +15,8 @@ struct AcknowledgementWindow: Sendable {
     private(set) var openCount = 0
 
     mutating func delivered(_ tag: UInt64) throws(AMQPError) {
+        // Acknowledging 0 would mean "all so far".
+        guard tag > 0 else { throw .protocolViolation("a delivery came with the number 0") }
         if let last = entries.last, last.tag >= tag {
             throw .protocolViolation("delivery number \(tag) came after \(last.tag)")
         }
@@ -28,17 +30,18 @@ struct AcknowledgementWindow: Sendable {
         for tag in tags where close(tag) { settled.append(tag) }
         guard !settled.isEmpty else { return [] }
         while head < entries.count, !entries[head].isOpen { head += 1 }
-        let firstOpen = head < entries.count ? entries[head].tag : UInt64.max
+        let firstOpen = head < entries.count ? entries[head].tag : nil
         compact()
 
         var methods: [ChannelMethod] = []
         var highest: UInt64 = 0
         var prefixCount = 0
-        for tag in settled where tag < firstOpen {
+        for tag in settled where firstOpen.map({ tag < $0 }) ?? true {
             highest = max(highest, tag)
             prefixCount += 1
         }
         if prefixCount > 0 { methods.append(.acknowledge(tag: highest, multiple: prefixCount > 1)) }
+        guard let firstOpen else { return methods }
         for tag in settled where tag > firstOpen { methods.append(.acknowledge(tag: tag, multiple: false)) }
         return methods
     }

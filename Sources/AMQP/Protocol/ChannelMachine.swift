@@ -19,6 +19,7 @@ struct ChannelMachine: Sendable {
     enum Action: Hashable, Sendable {
         case send(ChannelMethod)
         case opened
+        case counted(messages: UInt32)
         case deliver(Delivery)
         case confirmed([UInt64])
         case refused([UInt64])
@@ -77,6 +78,13 @@ struct ChannelMachine: Sendable {
     var isEnded: Bool {
         if case .ended = state { return true }
         return false
+    }
+
+    private var isEnding: Bool {
+        switch state {
+        case .closing, .ended: true
+        case .idle, .opening, .open: false
+        }
     }
 
     var mayPublish: Bool { isOpen && isFlowing }
@@ -165,6 +173,9 @@ struct ChannelMachine: Sendable {
             return try confirm(tag: tag, multiple: multiple, isAck: isAck)
         case .reply(let reply):
             return try replied(reply)
+        case .queueDeclared(let messages):
+            let next = try replied(.queueDeclare)
+            return plan.countsMessages && !isEnding ? [.counted(messages: messages)] + next : next
         case .cancel(let consumerTag, let noWait):
             return cancelled(consumerTag: consumerTag, noWait: noWait)
         case .flow(let active):

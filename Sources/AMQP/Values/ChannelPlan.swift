@@ -30,19 +30,22 @@ package struct ChannelPlan: Hashable, Sendable {
     package var consumers: [ConsumerPlan]
     /// Larger bodies are delivered as `.discarded`.
     package var maximumBodyBytes: Int
+    /// Whether the number of messages in each declared queue is told (`queueCounted`).
+    package var countsMessages: Bool
     /// Whether the channel opens by itself with the connection, before anybody has asked for either.
     package var startsOpen: Bool
 
     package init(
         declare: [DeclarationStep] = [], confirms: Bool = false, prefetch: UInt16 = 0,
         consumers: [ConsumerPlan] = [], maximumBodyBytes: Int = ChannelPlan.defaultMaximumBodyBytes,
-        startsOpen: Bool = true
+        countsMessages: Bool = false, startsOpen: Bool = true
     ) {
         self.declare = declare
         self.confirms = confirms
         self.prefetch = prefetch
         self.consumers = consumers
         self.maximumBodyBytes = maximumBodyBytes
+        self.countsMessages = countsMessages
         self.startsOpen = startsOpen
     }
 }

@@ -68,6 +68,13 @@ struct JSONWriter {
         needsComma = false
     }
 
+    /// A name that came from outside, as the JSON string that it is.
+    mutating func key(quoted name: String) {
+        raw(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
     private mutating func separate() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true

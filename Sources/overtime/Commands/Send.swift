@@ -59,7 +59,7 @@ extension ProgramCommand {
         Output.error(failure.description)
         switch failure {
         case .broker, .resources: return .configuration
-        case .unreachable, .unroutable, .refused, .noReply: return .noReply
+        case .unreachable, .unroutable, .missing, .refused, .noReply: return .noReply
         }
     }
 }

@@ -11,13 +11,14 @@ struct ProgramCommand: Sendable {
     let options: [Option]
     let run: @Sendable (Options) throws(UsageError) -> ProcessExit
 
-    static let all: [ProgramCommand] = [.worker, .scheduler, .send, .watch, .rooms, .check]
+    static let all: [ProgramCommand] = [.worker, .scheduler, .send, .watch, .rooms, .dead, .check]
 }
 
 extension Option {
     static let help = Option("help", nil, "print this and end")
     static let config = Option("config", "FILE", "the configuration file (OVERTIME_CONFIG)")
     static let json = Option("json", nil, "print JSON, one object a line")
+    static let all = Option("all", nil, "every letter that is there at the start")
     static let timeout = Option(
         "timeout", "DURATION", "how long to wait in all; a bare number means seconds (default 10s)")
 
