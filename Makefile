@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults kill-sweep kill-storm fuzz soak lint build up down clean
+.PHONY: help demo test faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
 
 SECONDS := 60
 
@@ -19,6 +19,14 @@ test: ## Run every test against a real broker of its own
 faults: ## Run the tests of faults, crashes and hostile input: some take long
 	@scripts/install-deps
 	@scripts/faults all
+
+hostile: ## Send mutated commands through a running worker (MESSAGES=1000000 SEED=n)
+	@scripts/install-deps
+	@MESSAGES=$(MESSAGES) SEED=$(SEED) scripts/faults hostile
+
+sanitize: ## Run the unit tests under the thread and the address sanitizer
+	@scripts/install-deps
+	@scripts/sanitize
 
 kill-sweep: ## Kill worker and scheduler at every step, one at a time (EVERY=k for each k-th)
 	@scripts/install-deps

@@ -1,4 +1,4 @@
-"""A password that is used by every process under test, and is looked for in everything that they leave behind."""
+"""A password that every process under test uses, and that is looked for in everything they leave behind."""
 
 import json
 import secrets

@@ -7,7 +7,7 @@ from proxy import Proxy
 
 
 class Freezer(Proxy):
-    """Carries bytes while thawed. While frozen it accepts, reads and says nothing, as a hung switch or host does."""
+    """Carries bytes while thawed. Frozen it accepts, reads and says nothing, like a hung switch or host."""
 
     def __init__(self, host, port):
         super().__init__(host, port)

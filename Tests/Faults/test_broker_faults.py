@@ -1,4 +1,4 @@
-"""Whatever the broker does: 30 s after it works again everything is consumed, told, and nothing is lost or done twice."""
+"""30 s after the broker works again everything is consumed and told; nothing is lost or done twice."""
 
 import threading
 import time
@@ -296,7 +296,8 @@ def has_exchange(scene, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["events.topic", heavy("ticks"), heavy("queries"), heavy("dead"), heavy("commands")])
+    "name", ["events.topic", heavy("ticks"), heavy("queries"), heavy("dead"), heavy("commands")]
+)
 def test_an_exchange_deleted(scene, name):
     """Back with its bindings within 30 s."""
     prefix = scene.installation.prefix
@@ -323,7 +324,7 @@ def test_an_exchange_deleted(scene, name):
 
 @pytest.mark.heavy_fault
 def test_the_events_exchange_deleted_and_made_again(scene):
-    """By a subscriber, say: nobody is refused anything, yet the log and the types' exchange are no longer bound."""
+    """By a subscriber, say: nobody is refused anything, yet log and topic exchange are no longer bound."""
     exchange = f"{scene.installation.prefix}.events"
     scene.begin()
     for call in scene.load.calls[: scene.half]:
@@ -349,7 +350,7 @@ def test_the_events_exchange_deleted_and_made_again(scene):
 
 @pytest.mark.heavy_fault
 def test_the_events_exchange_deleted_under_load(scene):
-    """Made again by the worker, and what was not taken is told to it; subscribers have to bind their queues again."""
+    """Made again by the worker, and what was not taken is told to it; subscribers have to bind again."""
     exchange = f"{scene.installation.prefix}.events"
     scene.begin()
     scene.broker.delete([], [exchange])
@@ -434,8 +435,10 @@ def test_what_was_given_is_taken_away_for_a_while(scene, what):
 def close_connections(scene):
     """Those of the canary, not the test's own."""
     scene.eval(f'''
-        [catch rabbit_networking:close_connection(P, <<"test">>) || P <- rabbit_networking:connections(),
-            catch rabbit_networking:connection_info(P, [user]) =:= [{{user, <<"{scene.canary.user}">>}}]], ok.''')
+        IsMine = fun(P) ->
+            catch rabbit_networking:connection_info(P, [user]) =:= [{{user, <<"{scene.canary.user}">>}}] end,
+        [catch rabbit_networking:close_connection(P, <<"test">>) ||
+            P <- rabbit_networking:connections(), IsMine(P)], ok.''')
 
 
 @pytest.mark.heavy_fault
@@ -459,7 +462,7 @@ def test_rights_taken_away_under_open_connections(scene):
 
 @pytest.mark.heavy_fault
 def test_deliveries_held_beyond_the_consumer_timeout(scene):
-    """A publisher that is blocked for longer than the broker lets a delivery wait: the channel is closed, not the rest."""
+    """Blocked for longer than the broker lets a delivery wait: the channel is closed, not the rest."""
     scene.eval("application:set_env(rabbit, consumer_timeout, 3000).")
     scene.eval("application:set_env(rabbit, channel_tick_interval, 1000).")
     close_connections(scene)
@@ -491,7 +494,7 @@ def test_deliveries_held_beyond_the_consumer_timeout(scene):
 
 @pytest.mark.heavy_fault
 def test_an_argument_changed_behind_a_running_worker(scene):
-    """The queue is deleted and made with another argument: said by name, everything else goes on, mended it is used."""
+    """A queue is made anew with another argument: said by name, all else goes on, mended it is used."""
     name = f"{scene.installation.prefix}.ticks"
     scene.begin()
     scene.broker.delete([name], [])

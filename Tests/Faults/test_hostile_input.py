@@ -1,4 +1,4 @@
-"""Whatever is sent: answered, kept among the dead letters or, where it is a valid command, applied; and nothing else."""
+"""Whatever is sent: answered, kept among the dead letters or, if it is a valid command, applied."""
 
 import json
 import os
@@ -166,7 +166,7 @@ def test_bodies_of_all_sizes(wire, worker, history, installation, size):
 
 
 def test_reply_addresses_of_all_kinds(table, wire, history, installation, scheduler, broker):
-    """A missing queue, oddities, and another component's own queue: the command is done or refused, nobody is harmed."""
+    """A missing queue, oddities, another component's own queue: done or refused, and nobody is harmed."""
     prefix = installation.prefix
     names = [row["name"] for row in broker.listing("list_queues", "name")]
     another = next(name for name in names if name.startswith(f"{prefix}.own.scheduler."))
@@ -202,7 +202,7 @@ def test_reply_addresses_of_all_kinds(table, wire, history, installation, schedu
 
 
 def test_hostile_ticks_and_queries(wire, worker, scheduler, history, installation):
-    """The internal queues are as open as the others: nothing sent there ends a process or is held for ever."""
+    """The internal queues are as open as the others: nothing sent there ends a process or stays."""
     prefix = installation.prefix
     bodies = [
         b"",
@@ -325,7 +325,7 @@ def test_mutated_messages(installation, connect, history, broker, figure):
         history.changed.wait(
             lambda sent=sent: flood.answered >= sent - 4_000 or flood.problems,
             60,
-            lambda: f"answers to {sent} messages; {flood.answered} came; {worker.tail()}",
+            lambda sent=sent: f"answers to {sent} messages; {flood.answered} came; {worker.tail()}",
         )
         assert not flood.problems, f"SEED={SEED}: {flood.problems[:5]}"
         assert worker.running, (

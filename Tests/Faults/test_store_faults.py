@@ -1,4 +1,4 @@
-"""A store that fails: nothing is acknowledged that is not durable, nothing is deleted or made anew, what can heal heals."""
+"""A failing store: nothing not durable is acknowledged, nothing deleted or made anew, what can heal heals."""
 
 import os
 import re
@@ -117,11 +117,17 @@ def test_a_full_disk_that_gets_room_again(installation, wire, history, small_dis
     check_store(installation, tmp_path, path)
 
 
-@pytest.mark.parametrize("call, error", [
-    ("fdatasync,fsync", "EIO"), heavy("fdatasync,fsync", "ENOSPC"), heavy("pwrite64,write", "EIO"),
-    heavy("pwrite64,write", "ENOSPC")])
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        ("fdatasync,fsync", "EIO"),
+        heavy("fdatasync,fsync", "ENOSPC"),
+        heavy("pwrite64,write", "EIO"),
+        heavy("pwrite64,write", "ENOSPC"),
+    ],
+)
 def test_errors_of_the_disk(installation, wire, worker, history, tmp_path, figure, call, error):
-    """The nth sync or write of the database fails, and the one after it; at several points, under commands."""
+    """The nth sync or write of the database fails, and the one after it; under commands."""
     needs_strace()
     wire.ok("open", "r", duration="8h", policy=WHOLE)
     assert worker.terminate()[0] == 0

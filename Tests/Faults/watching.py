@@ -61,7 +61,7 @@ def check_said_once(process, after=0):
 
 
 def check_copy(installation, directory):
-    """How many events are left to publish, from a copy of the database after its worker stopped; it must be whole."""
+    """How many events are left to publish, by a copy of the stopped worker's database; it is whole."""
     for process in reversed(installation.processes):
         if process.running:
             assert process.terminate(20)[0] == 0, process.tail()
