@@ -154,7 +154,9 @@ package final class SchedulerPlans: Sendable {
         let bindings = (events?.declarations ?? []).filter {
             if case .bindQueue = $0.declaration { true } else { false }
         }
-        return listening + [ChannelPlan(declare: topology.declarations(.passive, parts: [.events]) + bindings)]
+        return listening + [
+            ChannelPlan(declare: topology.declarations(.passive, parts: [.events]) + bindings)
+        ]
     }
 
     /// Ticks and questions need no confirm: what is lost is fired or asked again.
