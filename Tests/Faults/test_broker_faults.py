@@ -540,6 +540,9 @@ def test_a_queue_that_refuses_events_for_good(scene):
     scene.begin(duration="120s")
     scene.publish_rest()
     scene.load.check(scene.history, LIMIT)
+    scene.wire.ok("open", "refused", duration="1h", policy=WHOLE)
+    scene.wire.ok("join", "refused", "ada")
+    scene.history.wait_sequence("refused", 4)
     scene.wire.declare(full, **{"x-max-length": 1, "x-overflow": "reject-publish"})
     scene.wire.publish("", full, b"the one that it takes")
     scene.wire._on_loop(
@@ -549,8 +552,7 @@ def test_a_queue_that_refuses_events_for_good(scene):
     )
     mark = len(scene.worker.lines)
     began = time.monotonic()
-    scene.wire.ok("open", "refused", duration="1h", policy=WHOLE)
-    scene.wire.ok("join", "refused", "ada")
+    scene.wire.ok("join", "refused", "bob")
     answers = []
     with no_hot_loop(*scene.processes):
         while time.monotonic() < began + 55:
@@ -568,8 +570,8 @@ def test_a_queue_that_refuses_events_for_good(scene):
     assert 55 < took < 75
     assert scene.worker.said("a queue bound to the events refuses events: tried again for 60 s", mark)
     # All the others had it, and go on.
-    assert scene.wire.ok("extend", "refused", "ada")["sequence"] == 5
-    scene.history.wait_sequence("refused", 5)
+    assert scene.wire.ok("extend", "refused", "ada")["sequence"] == 6
+    scene.history.wait_sequence("refused", 6)
     scene.broker.delete([full], [])
     scene.figure(
         "broker: a queue that refuses",
