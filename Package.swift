@@ -22,7 +22,7 @@ let package = Package(
             name: "overtime",
             dependencies: [
                 "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
-                "CGetopt",
+                "CGetopt", "CAllocator",
             ],
             swiftSettings: strict),
         .target(
@@ -42,6 +42,7 @@ let package = Package(
 
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CAllocator"),
         .systemLibrary(name: "CGetopt"),
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
 

@@ -15,7 +15,7 @@ struct ArchitectureTests {
         "OvertimeClient": ["Service", "Contract", "AMQP", "RoomCore"],
         "overtime": [
             "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
-            "CGetopt",
+            "CGetopt", "CAllocator",
         ],
         "MemoryStore": ["Store", "RoomCore"],
         "Simulation": [

@@ -12,6 +12,7 @@ extension ProgramCommand {
         options: []
     ) { options throws(UsageError) in
         try refuseArguments(options)
+        Memory.keepFlat()
         Signals.block()
         let composition = Composition.load(options)
         guard case .sqlite(let path) = composition.configuration.store else { return .configuration }
@@ -32,6 +33,7 @@ extension ProgramCommand {
         options: []
     ) { options throws(UsageError) in
         try refuseArguments(options)
+        Memory.keepFlat()
         Signals.block()
         let composition = Composition.load(options)
         composition.warnOfUnserved()
