@@ -6,7 +6,8 @@ import Service
 /// The snapshot: what lives, page by page, from whichever worker answers.
 extension Scheduler {
     private static let pageSize = 500
-    private static let snapshotInterval: Int64 = 300_000
+    /// Bounds how long a session stays unknown whose events did not come, and how long a step of the worker's clock does.
+    private static let snapshotInterval: Int64 = 30_000
     private static let answerTimeout: Int64 = 5_000
 
     func wantSnapshot(at uptime: Int64) {

@@ -66,7 +66,10 @@ class Scene:
         back = time.monotonic()
         if again:
             more["commands sent again"] = self.publish_again()
-        self.load.check(self.history, LIMIT)
+        try:
+            self.load.check(self.history, LIMIT)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.worker.tail(40)}") from None
         took = time.monotonic() - back
         assert took < LIMIT
         self.history.wait_event("timed", "session.ended", max(0, self.end - time.time()) + LIMIT)
@@ -113,23 +116,36 @@ def delete_queue(scene, name):
 
 @pytest.mark.heavy_fault
 @pytest.mark.parametrize("how", ["kill -9", "stop_app"])
-def test_the_broker_stops_again_and_again_under_load(scene, how):
+def test_the_broker_stops_again_and_again_under_load(
+    installation, wire, broker, canary, history, figure, tmp_path, how
+):
+    # Without the log: RabbitMQ 3.10 may leave a young stream down after a power cut, and cannot delete it.
+    worker = installation.worker(environment={"OVERTIME_AMQP_LOG": "off"})
+    scheduler = installation.scheduler()
+    scene = Scene(installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path)
+    # And it leaves a quorum queue without a leader for ever that was declared a moment before the cut.
+    settled = time.monotonic() + 5
+    poll(lambda: time.monotonic() > settled, 6, "the queues to be on disk")
     scene.begin(rooms=20, users=40, duration="60s")
     times = []
     for round_ in range(3):
-        with no_hot_loop(*scene.processes):
+        with no_hot_loop(worker, scheduler):
             if how == "kill -9":
-                scene.broker.cut_power()
-                scene.broker.start()
+                broker.cut_power()
+                broker.start()
             else:
-                scene.broker.ctl("stop_app")
-                scene.broker.ctl("start_app")
+                broker.ctl("stop_app")
+                broker.ctl("start_app")
         back = time.monotonic()
-        scene.wire.reconnect()
+        wire.reconnect()
         scene.publish_again() if round_ < 2 else scene.publish_rest()
-        wait_copies(scene.history, scene.history.copies + 1, LIMIT)
+        try:
+            wire.ok("status", scene.load.rooms[0], limit=LIMIT)
+        except AssertionError as error:
+            queues = broker.ctl("list_queues", "name", "leader", "state", "messages", "consumers")
+            raise AssertionError(f"{error}\n{queues}\n{worker.tail(40)}") from None
         times.append(round(time.monotonic() - back, 1))
-    scene.recovered(f"{how}, three times", again=True, **{"seconds until the first event": times})
+    scene.recovered(f"{how}, three times", again=True, **{"seconds until an answer": times})
 
 
 def test_all_connections_closed(scene):
@@ -363,13 +379,11 @@ def test_the_events_exchange_deleted_under_load(scene):
     channel.close()
     before = {room: scene.wire.ok("status", room)["sequence"] for room in scene.load.rooms}
     assert set(before.values()) == {scene.load.events_per_room}
-    # What was told before this subscriber was bound again is not its to have.
-    scene.history.rooms.clear()
-    scene.history.problems.clear()
     room = scene.load.rooms[0]
-    scene.wire.ok("join", room, "late")
-    scene.history.changed.wait(lambda: scene.history.rooms.get(room), 10, "an event behind the new binding")
-    assert scene.history.rooms[room][0].sequence == before[room] + 1
+    assert scene.wire.ok("join", room, "late")["sequence"] == before[room] + 1
+    scene.history.wait_sequence(room, before[room] + 1)
+    # What was told before this subscriber was bound again is not its to have: the checker cannot judge that.
+    scene.wire.cancel(f"audit.{scene.installation.prefix}.{scene.wire.token}")
     scene.history.rooms.clear()
     scene.history.problems.clear()
     scene.history.calls.clear()
@@ -526,6 +540,9 @@ def test_a_queue_that_refuses_events_for_good(scene):
     scene.begin(duration="120s")
     scene.publish_rest()
     scene.load.check(scene.history, LIMIT)
+    scene.wire.ok("open", "refused", duration="1h", policy=WHOLE)
+    scene.wire.ok("join", "refused", "ada")
+    scene.history.wait_sequence("refused", 4)
     scene.wire.declare(full, **{"x-max-length": 1, "x-overflow": "reject-publish"})
     scene.wire.publish("", full, b"the one that it takes")
     scene.wire._on_loop(
@@ -535,8 +552,7 @@ def test_a_queue_that_refuses_events_for_good(scene):
     )
     mark = len(scene.worker.lines)
     began = time.monotonic()
-    scene.wire.ok("open", "refused", duration="1h", policy=WHOLE)
-    scene.wire.ok("join", "refused", "ada")
+    scene.wire.ok("join", "refused", "bob")
     answers = []
     with no_hot_loop(*scene.processes):
         while time.monotonic() < began + 55:
@@ -554,8 +570,8 @@ def test_a_queue_that_refuses_events_for_good(scene):
     assert 55 < took < 75
     assert scene.worker.said("a queue bound to the events refuses events: tried again for 60 s", mark)
     # All the others had it, and go on.
-    assert scene.wire.ok("extend", "refused", "ada")["sequence"] == 5
-    scene.history.wait_sequence("refused", 5)
+    assert scene.wire.ok("extend", "refused", "ada")["sequence"] == 6
+    scene.history.wait_sequence("refused", 6)
     scene.broker.delete([full], [])
     scene.figure(
         "broker: a queue that refuses",

@@ -82,7 +82,7 @@ struct SkewTests {
         bench.worker.skew = -step
         bench.pass(1_300_000)
         #expect(bench.announced("r").count == 2)
-        // The worker's clock went on as ever; the snapshot of each five minutes brings the offset.
+        // The worker's clock went on as ever; the snapshot after the step brings the offset.
         for (at, due) in zip(bench.announced("r"), [600_000, 1_200_000] as [Int64]) {
             #expect(at >= due && at < due + 100)
         }
