@@ -26,8 +26,6 @@ extension Scheduler {
         switch snapshot {
         case .idle(let nextAt):
             guard uptime >= nextAt else { return }
-            // Binds first, whatever became of the exchanges; once the channels are open again, a snapshot begins anew.
-            outlet.rebind([SchedulerChannel.events, SchedulerChannel.ticks])
             agenda.beginSnapshot()
             ask(after: nil, newCorrelation(), queue: queue, at: uptime)
         case .ready(let after, let at):

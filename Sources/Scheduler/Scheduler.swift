@@ -20,16 +20,8 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
-        /// Opens these listening channels anew, so that they declare and bind again.
-        package let rebind: @Sendable (_ channels: [Int]) -> Void
 
-        package init(
-            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
-            rebind: @escaping @Sendable ([Int]) -> Void = { _ in }
-        ) {
-            self.publish = publish
-            self.rebind = rebind
-        }
+        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
     }
 
     enum SnapshotState {
@@ -300,7 +292,7 @@ package enum SchedulerChannel {
     package static let events = 0
     package static let ticks = 1
     package static let answers = 2
-    /// Looks for the exchange of the session events; see `TopologyWatch`.
+    /// Looks for the exchanges that are listened to; see `TopologyWatch`.
     static let watch = 3
     static let all: Set<Int> = [events, ticks, answers]
 }

@@ -47,9 +47,7 @@ package struct SchedulerProcess: Sendable {
         }
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet(
-                publish: { publisher.publish($0, on: 0, generation: $1) },
-                rebind: { $0.forEach(reopen) }),
+            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
@@ -149,12 +147,12 @@ package final class SchedulerPlans: Sendable {
                 prefetch: 1_000,
                 consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
         }
-        // Bound again each time: whoever makes the exchange anew before it is missed here does not know of this queue.
-        let bindings = (events?.declarations ?? []).filter {
+        // Bound again each time: whoever makes an exchange anew before it is missed here does not know of these queues.
+        let bindings = [events, ticks].flatMap { $0?.declarations ?? [] }.filter {
             if case .bindQueue = $0.declaration { true } else { false }
         }
         return listening + [
-            ChannelPlan(declare: topology.declarations(.passive, parts: [.events]) + bindings)
+            ChannelPlan(declare: topology.declarations(.passive, parts: [.events, .ticks]) + bindings)
         ]
     }
 

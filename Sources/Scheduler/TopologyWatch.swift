@@ -1,10 +1,10 @@
 package import AMQP
 
-/// Notices that the exchange which brings the session events was deleted.
+/// Notices that an exchange which brings the session events or the others' ticks was deleted.
 ///
-/// Nothing is published to it directly, so no channel closes with it: the scheduler would only be deaf. A channel of its
-/// own looks for it from time to time; where it is missing, the events' channel is opened anew, which declares it, binds
-/// to it and asks for a snapshot.
+/// No channel that listens closes with it: the scheduler would only be deaf. A channel of its own looks for them and binds
+/// again from time to time; where one is missing, the listening channels are opened anew, which declares it, binds to it
+/// and asks for a snapshot.
 package struct TopologyWatch {
     private static let interval: Int64 = 5_000
     private let reopen: (_ channel: Int) -> Void
@@ -30,6 +30,7 @@ package struct TopologyWatch {
             isOpen = false
             guard error?.kind == .notFound else { return true }
             reopen(SchedulerChannel.events)
+            reopen(SchedulerChannel.ticks)
         default:
             return false
         }

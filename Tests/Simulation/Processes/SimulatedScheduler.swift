@@ -31,8 +31,7 @@ final class SimulatedScheduler: Process {
         }
         scheduler = Scheduler(
             id: tokens.next(), topology: topology,
-            outlet: Scheduler.Outlet(
-                publish: { publisher.publish($0, on: 0, generation: $1) }, rebind: { $0.forEach(reopen) }),
+            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
             answersQueue: { plans.answersQueue }, clock: clock, log: log)
         watch = TopologyWatch(reopen: reopen)
         links = [consumer, publisher]
