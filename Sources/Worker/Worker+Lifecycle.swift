@@ -6,6 +6,9 @@ import Store
 /// Start, stop, the store's failures, and what is done between batches.
 extension Worker {
     private static let page = 500
+    /// How long after the last acknowledgement a stop closes the channels: what a broker (3.10) has not worked off by
+    /// then it forgets, and a command without an id would be applied again.
+    private static let settleTime: Int64 = 100
 
     // MARK: Start
 
@@ -87,7 +90,7 @@ extension Worker {
     func continueStop(until end: Int64, at uptime: Int64) {
         dropUndecided(of: ConsumerChannel.commands)
         dropUndecided(of: ConsumerChannel.ticks)
-        let isDone = jobs.isEmpty && outbox.isQuiet
+        let isDone = jobs.isEmpty && outbox.isQuiet && uptime - acknowledgedAt >= Self.settleTime
         guard isDone || uptime >= end else { return }
         acknowledgeFinished()
         for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {

@@ -67,6 +67,8 @@ package final class Worker {
     /// When the topology is declared again.
     var topologyAt: Int64 = 0
     var clockSteps = ClockSteps()
+    /// When anything was last acknowledged.
+    var acknowledgedAt: Int64 = 0
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -171,6 +173,7 @@ package final class Worker {
     func acknowledgeFinished() {
         for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
             consumer.acknowledge(tags, on: channel)
+            acknowledgedAt = lastUptime
         }
     }
 }

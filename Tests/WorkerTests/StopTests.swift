@@ -74,9 +74,23 @@ struct StopTests {
         bench.command("o", "open")
         bench.settle()
         bench.handle(.stop)
-        bench.settle()
+        bench.pass(200)
         #expect(bench.worker.isStopped)
         #expect(try bench.outbox().count == 1)
+    }
+
+    @Test("The channels are closed a moment after the last acknowledgement, which the broker might forget")
+    func acknowledgementsSettle() throws {
+        let bench = try Bench.serving()
+        bench.command("o", "open")
+        bench.settle()
+        bench.handle(.stop)
+        bench.pass(60)
+        #expect(bench.broker.acknowledged == ["o"])
+        #expect(!bench.worker.isStopped)
+        #expect(!bench.broker.consuming.isEmpty)
+        bench.pass(80)
+        #expect(bench.worker.isStopped)
     }
 
     @Test("With the store failing it stops all the same, and stays stopped", arguments: [true, false])
