@@ -32,29 +32,32 @@ class Canary:
         self._broker.ctl("set_permissions", "-p", "/", self.user, ".*", ".*", ".*")
 
     def check(self, installation, history):
-        """In no log line, argument, reply, event or dead letter of this test."""
-        places = {}
-        for process in installation.processes:
-            places[f"log of {process.name}"] = "\n".join(
+        """In no log line, argument, reply, event, dead letter or file of this test."""
+        told = self.told(installation.processes, installation.directory, history)
+        assert not told, f"the password is told in: {told}"
+
+    def told(self, processes, directory=None, history=None):
+        """The places of those in which the password stands."""
+        return [place for place, text in self._places(processes, directory, history) if self.password in text]
+
+    @staticmethod
+    def _places(processes, directory, history):
+        for process in processes:
+            yield f"log of {process.name}", "\n".join(
                 json.dumps(line, ensure_ascii=False) for line in process.lines
             )
-            places[f"arguments of {process.name}"] = " ".join(process.popen.args)
+            yield f"arguments of {process.name}", " ".join(process.popen.args)
             try:
-                places[f"/proc of {process.name}"] = (
-                    Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
-                )
+                yield f"/proc of {process.name}", Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
             except OSError:
                 pass
-        for call in history.calls.values():
-            places[f"reply to {call}"] = "".join(
-                f"{reply} {properties}" for reply, properties in call.replies
-            )
-        places["stray replies"] = repr(history.strays)
-        for room, events in history.rooms.items():
-            places[f"events of {room}"] = "".join(f"{event.body} {event.properties}" for event in events)
-        places["dead letters"] = "".join(f"{body} {properties}" for body, properties in history.letters)
-        for path in Path(installation.directory).rglob("*"):
+        if history:
+            for call in history.calls.values():
+                yield f"reply to {call}", "".join(f"{reply} {properties}" for reply, properties in call.replies)
+            yield "stray replies", repr(history.strays)
+            for room, events in history.rooms.items():
+                yield f"events of {room}", "".join(f"{event.body} {event.properties}" for event in events)
+            yield "dead letters", "".join(f"{body} {properties}" for body, properties in history.letters)
+        for path in Path(directory).rglob("*") if directory else ():
             if path.is_file():
-                places[f"file {path.name}"] = path.read_bytes().decode("latin-1")
-        told = [place for place, text in places.items() if self.password in text]
-        assert not told, f"the password is told in: {told}"
+                yield f"file {path.name}", path.read_bytes().decode("latin-1")

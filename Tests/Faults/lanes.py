@@ -39,12 +39,15 @@ class LaneWire(Wire):
 
 
 class Lane:
-    def __init__(self, binary, broker, killpoint, wire=None):
+    def __init__(self, binary, broker, canary, killpoint=None, wire=None):
         self.broker = broker
+        self.canary = canary
+        # Where the password was told.
+        self.told = []
         self.killpoint = killpoint
         self.directory = tempfile.mkdtemp(prefix="overtime-lane.")
         self.prefix = f"k{secrets.token_hex(4)}"
-        self.installation = Installation(binary, broker.url, self.prefix, self.directory, {"E2E_RUN": MARK})
+        self.installation = Installation(binary, canary.url, self.prefix, self.directory, {"E2E_RUN": MARK})
         self.wire = wire(self.prefix) if wire else LaneWire(broker.url, self.prefix)
         self.history = self.wire.history
         self.store = f"{self.directory}/overtime.db"
@@ -97,12 +100,17 @@ class Lane:
         return killed, counts
 
     def clear(self):
-        """Forgets the files and processes of a run."""
+        """Forgets the files and processes of a run, after a look for the password in them."""
+        self.look(self.installation.processes)
         for process in self.installation.processes:
             if process not in self.keep:
                 process.kill()
         self.installation.processes[:] = self.keep
         shutil.rmtree(Path(self.store).parent, ignore_errors=True)
+
+    def look(self, processes):
+        """Notes where these and what was heard of them tell the password."""
+        self.told += self.canary.told(processes, Path(self.store).parent, self.history)
 
     def log(self):
         return "\n".join(

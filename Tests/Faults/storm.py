@@ -35,13 +35,14 @@ class StormHistory(History):
 
 
 class Storm:
-    def __init__(self, binary, broker, commands, kills, seed, broker_share=0.1, tell=print):
+    def __init__(self, binary, broker, canary, commands, kills, seed, broker_share=0.1, tell=print):
         self.broker = broker
         self.total = commands
         self.random = random.Random(seed)
         self.seed = seed
         self.tell = tell
-        self.lane = Lane(binary, broker, None, wire=lambda prefix: Wire(broker.url, prefix, StormHistory()))
+        self.lane = Lane(
+            binary, broker, canary, wire=lambda prefix: Wire(broker.url, prefix, StormHistory()))
         self.wire, self.history = self.lane.wire, self.lane.history
         self.kinds = self._kinds(kills, broker_share)
         self.moments = deque(sorted(self.random.randrange(commands // 50, commands) for _ in range(kills)))
@@ -53,6 +54,8 @@ class Storm:
         self.given_up = 0
         self.lost_answers = 0
         self.timed = []
+        # Where the password was told.
+        self.told = []
 
     def _kinds(self, kills, broker_share):
         brokers = max(1, round(kills * broker_share)) if self.broker.can_cut_power else 0
@@ -134,7 +137,9 @@ class Storm:
         else:
             self.scheduler.kill()
             self.scheduler = self.lane.start("scheduler")
-        del self.lane.installation.processes[:-10]
+        processes = self.lane.installation.processes
+        self.told += self.lane.canary.told(processes[:-10])
+        del processes[:-10]
 
     def run(self):
         self.began = time.monotonic()
@@ -222,6 +227,8 @@ class Storm:
             "answers lost with the broker and given again": self.lost_answers, "seed": self.seed,
             "lost": len(lost), "doubled": len(doubled), "out of order": len(out_of_order),
             "wrong notices": len(notices), "store differs": len(differing)}
+        self.lane.look(self.lane.installation.processes)
+        notices += [f"the password is told in {place}" for place in self.told + self.lane.told]
         return figures, lost + doubled + out_of_order + notices + differing
 
     def close(self):

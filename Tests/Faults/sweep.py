@@ -22,6 +22,8 @@ class Sweep:
         self.missed = []
         self.requeued = 0
         self.violations = []
+        # Where the password of the processes was told.
+        self.told = []
         self.runs = 0
         self._lock = threading.Lock()
         self._limits = {}
@@ -87,15 +89,18 @@ class Sweep:
                 lane.clear()
                 if found[2]:
                     # What a violation left behind must not disturb the next run.
-                    self.requeued += lane.requeued
-                    lane.close()
+                    self._close(lane)
                     lane = self.lane_type(*self.arguments)
         finally:
             with self._idle:
                 self._idle.notify_all()
             if lane:
-                self.requeued += lane.requeued
-                lane.close()
+                self._close(lane)
+
+    def _close(self, lane):
+        self.requeued += lane.requeued
+        self.told += lane.told
+        lane.close()
 
     def _take(self):
         with self._idle:

@@ -11,11 +11,11 @@ KILLS = int(os.environ.get("OVERTIME_STORM_KILLS", "6"))
 SEED = int(os.environ.get("OVERTIME_STORM_SEED", "0")) or random.randrange(1, 1 << 32)
 
 
-def test_random_kills(binary, broker, figure, say):
+def test_random_kills(binary, broker, canary, figure, say):
     if not broker.can_cut_power:
         pytest.skip("OVERTIME_TEST_BROKER does not name the script that could end the broker")
     say(f"storm: {COMMANDS} commands, {KILLS} kills, OVERTIME_STORM_SEED={SEED}")
-    storm = Storm(binary, broker, COMMANDS, KILLS, SEED, tell=say)
+    storm = Storm(binary, broker, canary, COMMANDS, KILLS, SEED, tell=say)
     try:
         figures, violations = storm.run()
     finally:

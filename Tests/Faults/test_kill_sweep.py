@@ -15,7 +15,7 @@ SHARE = {WorkerLane: 16, RecoveryLane: 8, SchedulerLane: 6}
 
 
 @pytest.mark.parametrize("lane", [WorkerLane, RecoveryLane, SchedulerLane], ids=lambda lane: lane.name)
-def test_killed_at_every_step(lane, binary, broker, killpoint, figure, say):
+def test_killed_at_every_step(lane, binary, broker, canary, killpoint, figure, say):
     every = int(os.environ.get("OVERTIME_SWEEP_EVERY", "0"))
     first = os.environ.get("OVERTIME_SWEEP_FIRST")
     began = time.monotonic()
@@ -26,7 +26,7 @@ def test_killed_at_every_step(lane, binary, broker, killpoint, figure, say):
         say(f"{lane.name}: {steps} steps, OVERTIME_SWEEP_EVERY={chosen} OVERTIME_SWEEP_FIRST={start}")
         return chosen, start
 
-    sweep = Sweep(lane, (binary, broker, killpoint), LANES, draw, say)
+    sweep = Sweep(lane, (binary, broker, canary, killpoint), LANES, draw, say)
     sweep.run()
     figure(f"kill points of the {lane.name}", {
         "kill points": sum(sweep.killed.values()), "by system call": sweep.table(), "runs": sweep.runs,
@@ -34,5 +34,6 @@ def test_killed_at_every_step(lane, binary, broker, killpoint, figure, say):
         "acknowledged and came again": sweep.requeued,
         "seconds": round(time.monotonic() - began), "violations": len(sweep.violations)})
     say(f"{lane.name}: {sum(sweep.killed.values())} kill points, {len(sweep.violations)} violations")
+    assert not sweep.told, sweep.told
     assert not sweep.violations, "\n\n".join(sweep.violations[:5])
     assert sweep.killed and len(sweep.missed) <= len(sweep.tasks) // 50

@@ -19,15 +19,17 @@ ROOMS = [f"1-room-{number}" for number in range(10)]
 
 
 @pytest.fixture
-def lane(binary, broker):
-    lane = Lane(binary, broker, None)
+def lane(binary, broker, canary):
+    lane = Lane(binary, broker, canary)
     lane.begin()
     # The queues must be there, for commands that come before a worker.
     worker = lane.start("worker")
     lane.installation.ready(worker)
     assert worker.terminate(GRACE)[0] == 0
     yield lane
+    lane.look(lane.installation.processes)
     lane.close()
+    assert not lane.told, lane.told
 
 
 @pytest.fixture
