@@ -148,6 +148,23 @@ def test_the_broker_stops_again_and_again_under_load(
     scene.recovered(f"{how}, three times", again=True, **{"seconds until an answer": times})
 
 
+@pytest.mark.heavy_fault
+def test_away_while_everything_comes_due(scene):
+    """Longer than the longest pause between two tries: the windows and the end of a room pass meanwhile."""
+    scene.begin()
+    scene.broker.ctl("stop_app")
+    with no_hot_loop(*scene.processes):
+        away = time.monotonic() + 75
+        poll(lambda: time.monotonic() > away, 80, "a minute and a quarter to pass")
+        scene.broker.ctl("start_app")
+    scene.wire.reconnect()
+    scene.publish_rest()
+    scene.recovered("away for 75 s", again=True)
+    ended = scene.history.events("timed", "session.ended")[0]
+    assert ended.data["lateBy"] > 60
+    assert not scene.history.events("timed", "session.window.opened", window=2), "a notice that was over"
+
+
 def test_all_connections_closed(scene):
     scene.begin()
     scene.broker.ctl("close_all_connections", "test")

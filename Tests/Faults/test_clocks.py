@@ -210,6 +210,33 @@ def test_one_that_stands_still_for_longer_than_its_heartbeats(installation, wire
     assert check_copy(installation, tmp_path) == 0
 
 
+@pytest.mark.heavy_fault
+def test_a_machine_that_was_suspended(installation, wire, history, pair, clocks, tmp_path):
+    """Both stand still and wake up an hour later: what came due meanwhile is told once, what did not is not."""
+    wire.ok("open", "lasting", duration="3h")
+    wire.ok("join", "lasting", "ada")
+    begin(wire, "short")
+    marks = [len(process.lines) for process in pair]
+    for process in pair:
+        process.pause()
+    for clock in clocks.values():
+        clock.step_to(HOUR)
+    for process in pair:
+        process.resume()
+    for process, mark in zip(pair, marks, strict=True):
+        line = process.wait_said(STEPPED, 10, mark)
+        assert abs(line["stepMs"] - HOUR * 1_000) < 3_000, line
+    ended = history.wait_event("short", "session.ended", 20)
+    assert HOUR - 10 < ended.data["lateBy"] < HOUR + 20
+    assert not notices(history, "short"), "a window that was over when it could be told"
+    status = wire.ok("status", "lasting")["session"]
+    assert abs(status["timeLeft"] - 2 * 60) < 1 and not notices(history, "lasting")
+    begin(wire, "next")
+    history.wait_event("next", "session.ended", 20)
+    assert notices(history, "next") == [(0, 1), (0, 2)]
+    assert check_copy(installation, tmp_path) == 0
+
+
 def test_durations_at_the_edge(installation, wire, history, worker, scheduler):
     tiny = {"windows": ["1ms"], "extension": {"min": "1ms", "max": "8784h"}}
     wire.ok("open", "tiny", duration="1ms", policy=tiny)

@@ -4,6 +4,7 @@ import signal
 import time
 from contextlib import nullcontext
 
+import pytest
 from end_to_end import SHORT
 from waiting import poll
 from watching import no_hot_loop
@@ -37,6 +38,26 @@ def test_signals_that_mean_nothing(installation, wire, history, worker, schedule
             process.popen.send_signal(name)
     plays(wire, history, "r")
     assert worker.running and scheduler.running
+
+
+@pytest.mark.heavy_fault
+def test_sixteen_schedulers(installation, wire, history, worker):
+    """Nothing twice, nothing missed; those that only stand by drop what another has fired."""
+    schedulers = [installation.start("scheduler") for _ in range(16)]
+    for scheduler in schedulers:
+        scheduler.wait_said("firing", 60)
+    wire.declare(f"ticks.{installation.prefix}", [(f"{installation.prefix}.ticks", "")])
+    rooms = [f"room-{number}" for number in range(20)]
+    policy = {"windows": ["2s", "1s"], "extension": {"min": "2s", "max": "3s"}}
+    for room in rooms:
+        wire.ok("open", room, duration="3s", policy=policy)
+        wire.ok("join", room, "ada")
+    for room in rooms:
+        history.wait_event(room, "session.ended", 15)
+        assert [event.data["window"] for event in history.events(room, "session.window.opened")] == [1, 2]
+    # Three instants a room; each of the sixteen firing each of them would be 960 ticks.
+    assert wire.count(f"ticks.{installation.prefix}") < 240
+    assert all(scheduler.running for scheduler in schedulers)
 
 
 def test_few_descriptors(installation, wire, history):
