@@ -43,7 +43,7 @@ def test_a_message_that_crashes_the_worker(installation, wire, history, poisoned
         history.changed.wait(
             lambda worker=worker: not worker.running
             or (all(call.replies for call in calls) and len(history.letters) == pills),
-            30, lambda: f"{len(history.letters)} letters; {worker.tail()}")
+            30, lambda worker=worker: f"{len(history.letters)} letters; {worker.tail()}")
         if worker.running:
             break
         assert worker.wait_exit(5) == -6, worker.tail()
