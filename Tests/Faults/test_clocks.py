@@ -237,6 +237,31 @@ def test_a_machine_that_was_suspended(installation, wire, history, pair, clocks,
     assert check_copy(installation, tmp_path) == 0
 
 
+@pytest.mark.heavy_fault
+def test_a_month_forward_under_many_rooms(installation, wire, history, pair, clocks, figure, tmp_path):
+    """Each of them ends once and no window is told that was over; in the midst of it SIGTERM still counts."""
+    worker, scheduler = pair
+    count = 10_000
+    for first in range(0, count, 1_000):
+        rooms = [f"room-{number}" for number in range(first, first + 1_000)]
+        messages = [wire.message("open", room, duration="1h") for room in rooms]
+        messages += [wire.message("join", room, "ada") for room in rooms]
+        wire.publish_many([message for message, _ in messages])
+        history.wait_reply(messages[-1][1], 60)
+    for clock in clocks.values():
+        clock.step_to(MONTH)
+    began = time.monotonic()
+    history.changed.wait(lambda: history.copies > 3 * count + 500, 60, lambda: f"some ends; {worker.tail()}")
+    assert worker.terminate()[0] == 0
+    worker = installation.worker(environment=clocks["worker"].environment)
+    history.changed.wait(
+        lambda: sum(bool(events) and events[-1].type == "session.ended" for events in history.rooms.values()) == count,
+        120, lambda: f"all ends; {worker.tail()}")
+    figure(f"{count} rooms a month late, s", round(time.monotonic() - began, 1))
+    assert not any(history.events(room, "session.window.opened") for room in history.rooms)
+    assert check_copy(installation, tmp_path) == 0
+
+
 def test_durations_at_the_edge(installation, wire, history, worker, scheduler):
     tiny = {"windows": ["1ms"], "extension": {"min": "1ms", "max": "8784h"}}
     wire.ok("open", "tiny", duration="1ms", policy=tiny)
