@@ -32,6 +32,10 @@ class Dump:
 
     def problems(self, history, calls):
         """Each committed event was heard, each answer is the stored one, and nothing waits any more."""
+        return self.rest(history) + self.answered(calls)
+
+    def rest(self, history):
+        """The store is sound, each committed event was heard, and nothing waits any more."""
         found = []
         if self.integrity != ["ok"]:
             found.append(f"integrity_check: {self.integrity}")
@@ -48,7 +52,11 @@ class Dump:
         for room in history.rooms:
             if room not in self.sequences:
                 found.append(f"events of {room}, which the store does not know")
-        terminal = {}
+        return found
+
+    def answered(self, calls):
+        """Each answer is the stored one, and each stored one was given."""
+        found, terminal = [], {}
         for call in calls:
             key = call.command.get("room"), call.command.get("id")
             for reply, _ in call.replies:
