@@ -6,6 +6,8 @@ package enum Fault: String, CaseIterable, Sendable {
     case lostConfirm, lateConfirm, refusedEvent, refusedReply, refusedLetter
     // Objects
     case deletedQueue, deletedExchange, purgedTicks
+    /// Ticks, questions and their answers: what no broker promises to keep.
+    case lostTransient
     // Publishers
     case repeatedCommand, unknownPublish, reusedKey, invalidCommand, expiredCommand, oversizedCommand,
         strayTick

@@ -24,11 +24,11 @@ final class World {
     var now: Int64 { timeline.now }
 
     /// From then on everything is on time: retries are at most 30 s apart; a step of the worker's clock, and what happened
-    /// while an exchange was gone, are found with the snapshot that is taken every 5 minutes.
+    /// while an exchange was gone, are found with the snapshot that is taken every 30 s.
     var settledAt: Int64 {
         guard isCalm else { return .max }
         let isFoundLate = scenario.rate(.clockStep) > 0 || scenario.rate(.deletedExchange) > 0
-        return calmAt + (isFoundLate ? 340_000 : 45_000)
+        return calmAt + (isFoundLate ? 80_000 : 45_000)
     }
 
     func calm() {

@@ -147,6 +147,11 @@ final class Broker {
         guard !targets.isEmpty else { return isMandatory ? .returned : .confirmed }
         var isRefused = false
         for queue in targets {
+            // Each queue for itself: a tick may reach the other schedulers and not the worker.
+            if message.properties.deliveryMode == 1, world.strikes(.lostTransient, usual: 0.1) {
+                world.history.inject(.lostTransient)
+                continue
+            }
             if refuses(queue, message) {
                 isRefused = true
                 continue
