@@ -8,6 +8,7 @@ from collections import Counter, deque
 from dump import Dump, effects
 from history import History
 from lanes import Lane
+from waiting import poll
 from wire import ACK, Wire
 
 # Commands that wait for their answer, above which no more are published.
@@ -126,6 +127,8 @@ class Storm:
     def _kill(self, kind):
         self.killed[kind] += 1
         if kind == "broker":
+            # RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it, ever.
+            poll(lambda: time.monotonic() > self.began + 8, 10, "the queues to be on disk")
             self.broker.cut_power()
             self.broker.start()
             self.wire.reconnect()

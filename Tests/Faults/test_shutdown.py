@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -185,8 +186,10 @@ def test_beside_a_dead_broker(lane, load, broker, figure):
         lambda: all(call.receipt.state for call in load.calls), 20, "the confirms of the broker")
     worker = lane.start("worker")
     scheduler = lane.start("scheduler")
-    # All of them: RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it.
+    # RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it, ever.
+    settled = time.monotonic() + 8
     wait_answers(lane, load, worker, len(load.calls))
+    poll(lambda: time.monotonic() > settled, 10, "the queues to be on disk")
     load(300)
     broker.cut_power()
     try:
