@@ -26,8 +26,7 @@ package struct WorkerPlans: Sendable {
             ChannelPlan(declare: topology.declarations(mode, parts: [.replies]), confirms: true),
             ChannelPlan(declare: topology.declarations(mode, parts: [.dead]), confirms: true),
             ChannelPlan(declare: log),
-            ChannelPlan(
-                declare: topology.declarations(mode, parts: [.dead, .replies, .queries, .ticks, .commands])),
+            ChannelPlan(declare: topology.declarations(mode)),
         ]
         let logPart = StartGate.Part(link: "publisher", channel: PublisherChannel.log)
         startGate = StartGate(

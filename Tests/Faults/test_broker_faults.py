@@ -374,7 +374,13 @@ def test_the_events_exchange_deleted_and_made_again(scene):
     scene.wire.ok("open", "after", duration="4s", policy=SHORT)
     scene.wire.ok("join", "after", "ada")
     scene.history.wait_event("after", "session.ended", LIMIT + 4)
-    # The scheduler hears of new sessions at once again.
+
+    def bound():
+        rows = scene.broker.listing("list_bindings", "source_name", "destination_name")
+        return any((row["source_name"], row["destination_name"]) == (exchange, f"{exchange}.topic") for row in rows)
+
+    # Once the worker has declared the topology again, the scheduler hears of new sessions at once.
+    poll(bound, 20, "the binding of the topic exchange")
     scene.wire.ok("open", "later", duration="4s", policy=SHORT)
     scene.wire.ok("join", "later", "ada")
     assert scene.history.wait_event("later", "session.ended", LIMIT).data["lateBy"] < 1

@@ -91,17 +91,21 @@ def test_steps_under_live_rooms(installation, wire, history, pair, clocks, figur
     ]
     begin(wire, "lasting", duration="8000h")
     late = {}
+
+    def move(step):
+        marks = [len(process.lines) for process in processes]
+        for clock in stepped:
+            clock.step_to(clock.offset + step)
+        for process, mark in zip(processes, marks, strict=True):
+            # Said once, and how far: a second at the most until the clock is looked at.
+            line = process.wait_said(STEPPED, 10, mark)
+            assert abs(line["stepMs"] - step * 1_000) < 3_000, line
+
     for step in steps:
         room = f"room{step:+d}"
         reply = begin(wire, room)
         end = seconds(reply["session"]["endsAt"])
-        mark = [len(process.lines) for process in processes]
-        for clock in stepped:
-            clock.step_to(clock.offset + step)
-        for process, after in zip(processes, mark, strict=True):
-            # Said once, and how far: a second at the most until the clock is looked at.
-            line = process.wait_said(STEPPED, 10, after)
-            assert abs(line["stepMs"] - step * 1_000) < 3_000, line
+        move(step)
         if who == "scheduler":
             # Only the worker's clock counts: everything comes when it would have come.
             history.wait_event(room, "session.ended", max(0, end - time.time()) + 15)
@@ -123,11 +127,9 @@ def test_steps_under_live_rooms(installation, wire, history, pair, clocks, figur
                 pause = time.monotonic()
                 poll(lambda pause=pause: time.monotonic() > pause + 3, 4, "nothing to happen")
                 assert not history.events(room, "session.ended"), "ended early"
-                for clock in stepped:
-                    clock.step_to(clock.offset - step)
+                move(-step)
                 history.wait_event(room, "session.ended", 45)
-                for clock in stepped:
-                    clock.step_to(clock.offset + step)
+                move(step)
         assert len(history.events(room, "session.ended")) == 1
     for process in processes:
         assert process.running

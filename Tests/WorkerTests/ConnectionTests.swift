@@ -168,4 +168,12 @@ struct ConnectionTests {
         bench.pass(40_000, step: 1_000)
         #expect(bench.logFile.lines().filter { !$0.contains(" debug ") }.count == before)
     }
+
+    @Test("Everything but the log is declared again, with bindings that nobody would miss")
+    func topology() throws {
+        let bench = try Bench.serving()
+        let plans = WorkerPlans(settings: bench.settings, mode: .active)
+        let all = bench.settings.topology.declarations(.active)
+        #expect(plans.publisher[PublisherChannel.topology].declare == all)
+    }
 }

@@ -141,6 +141,12 @@ final class Chaos {
         ])
         world.history.inject(.deletedExchange, "\(name)")
         broker.deleteExchange(name)
+        guard world.dice.chance(0.3) else { return }
+        // Somebody else makes it again at once, and knows of none of its bindings: nobody is refused anything.
+        for step in topology.declarations(.active) {
+            guard case .exchange(name, _, _, _, _, _) = step.declaration else { continue }
+            _ = broker.declare(step, for: nil)
+        }
     }
 
     private func purgeTicks() {
