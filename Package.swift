@@ -21,27 +21,33 @@ let package = Package(
         .executableTarget(
             name: "overtime",
             dependencies: [
-                "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
+                "Worker", "Scheduler", "OvertimeClient", "Store", "HTTP", "Service", "Contract", "AMQP",
+                "RoomCore",
                 "CGetopt", "CAllocator",
             ],
             swiftSettings: strict),
         .target(
-            name: "Worker", dependencies: ["Store", "Service", "Contract", "AMQP", "RoomCore"],
+            name: "Worker",
+            dependencies: ["Store", "HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .target(
-            name: "Scheduler", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
+            name: "Scheduler", dependencies: ["HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .target(
             name: "OvertimeClient", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .target(name: "Store", dependencies: ["RoomCore", "CSQLite"], swiftSettings: strict),
         .target(name: "Contract", dependencies: ["RoomCore", "AMQP", "CJansson"], swiftSettings: strict),
+        .target(name: "HTTP", dependencies: ["Metrics", "Service", "CMicroHTTPD"], swiftSettings: strict),
+        .target(name: "Metrics", swiftSettings: strict),
         .target(name: "Service", swiftSettings: strict),
         .target(name: "AMQP", dependencies: ["CRabbitMQ"], swiftSettings: strict),
         .target(name: "RoomCore", swiftSettings: strict),
 
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CAllocator"),
         .systemLibrary(name: "CGetopt"),
         .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
@@ -54,12 +60,15 @@ let package = Package(
             name: "StoreTests", dependencies: ["MemoryStore", "Store", "RoomCore", "CSQLite"],
             swiftSettings: strict),
         .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
+        .testTarget(name: "MetricsTests", dependencies: ["Metrics"], swiftSettings: strict),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "Metrics", "Service"], swiftSettings: strict),
         .testTarget(
             name: "WorkerTests",
-            dependencies: ["Worker", "Store", "Service", "Contract", "AMQP", "RoomCore"],
+            dependencies: ["Worker", "Store", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
-            name: "SchedulerTests", dependencies: ["Scheduler", "Service", "Contract", "AMQP", "RoomCore"],
+            name: "SchedulerTests",
+            dependencies: ["Scheduler", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
         .testTarget(
             name: "OvertimeClientTests",

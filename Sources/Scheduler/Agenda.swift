@@ -1,3 +1,4 @@
+package import Metrics
 package import RoomCore
 
 /// Which room is to be fired when: the next due instant of every live room, and of those fired when to fire again.
@@ -17,6 +18,9 @@ package struct Agenda {
         var state: State
         /// Tells the heap entries that still count.
         var ticket: UInt64
+
+        /// Whether it was fired, and not only put off.
+        var isOverdue: Bool { if case .fired(let times, _) = state { times > 0 } else { false } }
     }
 
     private struct Alarm {
@@ -25,6 +29,8 @@ package struct Agenda {
     }
 
     private var entries: [RoomID: Entry] = [:]
+    /// How late rooms were when they were first fired.
+    package private(set) var lateness = Histogram(.firingLateness)
     private var deadlines = DeadlineHeap<Alarm>()
     private var retries = DeadlineHeap<Alarm>()
     private var nextTicket: UInt64 = 1
@@ -38,6 +44,8 @@ package struct Agenda {
     package init() {}
 
     package var count: Int { entries.count }
+    /// Rooms that were fired and of which no newer state was seen yet.
+    package private(set) var overdue = 0
     /// With those that no longer count.
     var alarmCount: Int { deadlines.count + retries.count }
 
@@ -58,7 +66,7 @@ package struct Agenda {
     package mutating func learn(room: RoomID, sequence: Int64, dueAt: Instant?) {
         if let known = entries[room], known.sequence > sequence { return }
         guard let dueAt else {
-            entries[room] = nil
+            set(room, nil)
             endedDuringSnapshot?[room] = sequence
             return
         }
@@ -81,7 +89,7 @@ package struct Agenda {
     ) {
         guard let known = entries[room], known.sequence <= sequence else { return }
         guard let dueAt else {
-            entries[room] = nil
+            set(room, nil)
             return
         }
         if dueAt.milliseconds > workerNow {
@@ -121,6 +129,7 @@ package struct Agenda {
                 continue
             }
             due.append(alarm.room)
+            if case .armed(let at) = entry.state { lateness.observe(milliseconds: max(workerNow - at, 0)) }
             fired(alarm.room, entry, times: 1, uptime: uptime)
         }
         return due
@@ -132,13 +141,19 @@ package struct Agenda {
         return waits.compactMap { $0 }.min().map { max($0, 0) }
     }
 
+    private mutating func set(_ room: RoomID, _ entry: Entry?) {
+        if entries[room]?.isOverdue == true { overdue -= 1 }
+        if entry?.isOverdue == true { overdue += 1 }
+        entries[room] = entry
+    }
+
     private mutating func fired(_ room: RoomID, _ entry: Entry, times: Int, uptime: Int64) {
         let delay = min(Self.firstRetry << Int64(min(max(times - 1, 0), 8)), Self.longestRetry)
         retry(room, sequence: entry.sequence, times: times, at: uptime + delay)
     }
 
     private mutating func arm(_ room: RoomID, sequence: Int64, at instant: Int64) {
-        entries[room] = Entry(sequence: sequence, state: .armed(instant), ticket: nextTicket)
+        set(room, Entry(sequence: sequence, state: .armed(instant), ticket: nextTicket))
         deadlines.add(Alarm(room: room, ticket: nextTicket), at: instant)
         nextTicket += 1
         // Sessions may be far shorter than planned: their alarms must not stay for a year.
@@ -148,8 +163,7 @@ package struct Agenda {
     }
 
     private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, at uptime: Int64) {
-        entries[room] = Entry(
-            sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket)
+        set(room, Entry(sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket))
         retries.add(Alarm(room: room, ticket: nextTicket), at: uptime)
         nextTicket += 1
     }

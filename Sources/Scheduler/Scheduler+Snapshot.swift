@@ -20,6 +20,7 @@ extension Scheduler {
         if isSnapshotWanted {
             isSnapshotWanted = false
             isSnapshotUrgent = true
+            isSnapshotComplete = false
             agenda.beginSnapshot()
             snapshot = .ready(after: nil, at: uptime)
         }
@@ -73,6 +74,8 @@ extension Scheduler {
         agenda.endSnapshot()
         if isSnapshotUrgent { log.info("firing", ["rooms": agenda.count]) }
         isSnapshotUrgent = false
+        isSnapshotComplete = true
+        meters.snapshots += 1
         snapshot = .idle(nextAt: uptime + Self.snapshotInterval)
     }
 

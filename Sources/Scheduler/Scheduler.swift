@@ -1,5 +1,6 @@
 package import AMQP
 package import Contract
+import Metrics
 import RoomCore
 package import Service
 
@@ -41,12 +42,13 @@ package final class Scheduler {
     let answersQueue: @Sendable () -> ShortString?
 
     package internal(set) var agenda = Agenda()
-    private var offset = ClockOffset()
-    private var steps = ClockSteps()
+    var offset = ClockOffset()
+    private(set) var steps = ClockSteps()
+    var meters = SchedulerMeters()
     var snapshot = SnapshotState.idle(nextAt: .max)
     var isSnapshotWanted = false
     var publishing: UInt64?
-    private var listening: Set<Int> = []
+    private(set) var listening: Set<Int> = []
     private var nextCorrelation: UInt64 = 1
     /// When each question that is still unanswered was sent, by this wall clock.
     private var sentAt: [UInt64: Int64] = [:]
@@ -55,9 +57,11 @@ package final class Scheduler {
     private var elderHeardAt: Int64?
     /// What a standby is holding back, oldest first.
     private var heldBack: [(rooms: [RoomID], until: Int64)] = []
-    private var isBlocked = false
+    private(set) var isBlocked = false
     /// True where the snapshot cannot wait: events were missed.
     var isSnapshotUrgent = false
+    /// Whether what lives is known.
+    var isSnapshotComplete = false
     /// Whether it was said that no worker answers.
     var isUnanswered = false
     private var lastError: [String: AMQPError] = [:]
@@ -131,6 +135,8 @@ package final class Scheduler {
                 properties: question(correlation, replyTo: queue), body: tick.encode())
         }
         log.debug("fired", ["rooms": rooms.count, "ticks": publications.count])
+        meters.firedRooms += Int64(rooms.count)
+        meters.ticks += Int64(publications.count)
         outlet.publish(publications, generation)
     }
 
@@ -218,9 +224,11 @@ package final class Scheduler {
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
         case .connected(let version, _):
+            meters.connections[name, default: ConnectionMeter()].connected()
             log.info("connected", ["connection": name, "broker": version])
             lastError[name] = nil
         case .disconnected(let error, let delay):
+            meters.connections[name]?.disconnected()
             guard isNews(error, of: name) else { return }
             log.warning(
                 "disconnected", ["connection": name, "error": error.description, "retryInMs": delay])
@@ -238,7 +246,7 @@ package final class Scheduler {
         return lastError[name] != error
     }
 
-    private func channelName(_ channel: Int) -> String {
+    func channelName(_ channel: Int) -> String {
         switch channel {
         case SchedulerChannel.events: "events"
         case SchedulerChannel.ticks: "ticks"

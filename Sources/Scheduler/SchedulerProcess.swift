@@ -1,6 +1,8 @@
 package import AMQP
 package import Contract
 import Glibc
+import HTTP
+import Metrics
 package import Service
 import Synchronization
 
@@ -10,17 +12,20 @@ package struct SchedulerProcess: Sendable {
     package let connection: @Sendable (_ name: String) -> LinkConfiguration
     /// False where shared objects are only checked for existence.
     package let declares: Bool
+    /// Where metrics and health are served; nil for nowhere.
+    package let http: Configuration.HTTPAddress?
     package let log: Log
     package let version: String
 
     package init(
         topology: Topology, connection: @escaping @Sendable (String) -> LinkConfiguration, declares: Bool,
-        log: Log,
+        http: Configuration.HTTPAddress?, log: Log,
         version: String
     ) {
         self.topology = topology
         self.connection = connection
         self.declares = declares
+        self.http = http
         self.log = log
         self.version = version
     }
@@ -31,6 +36,13 @@ package struct SchedulerProcess: Sendable {
         guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let id = RandomToken.make()
         log.info("starting", ["version": version, "scheduler": id, "pid": getpid()])
+        let server: StatusServer?
+        do throws(ListenError) {
+            server = try StatusServer.start(http, source: .scheduler, version: version, log: log)
+        } catch {
+            return .configuration
+        }
+        defer { server?.stop() }
         let plans = SchedulerPlans(topology: topology, mode: declares ? .active : .passive)
         let consumer = Link(
             configuration: connection("overtime scheduler (consumer)"), channels: { plans.consumer() },
@@ -58,11 +70,12 @@ package struct SchedulerProcess: Sendable {
             consumer.stop()
             publisher.stop()
         }
-        return drive(scheduler, watch: TopologyWatch(reopen: reopen), mailbox: mailbox)
+        return drive(
+            scheduler, watch: TopologyWatch(reopen: reopen), mailbox: mailbox, board: server?.board)
     }
 
     private func drive(
-        _ scheduler: Scheduler, watch: TopologyWatch, mailbox: Mailbox<Scheduler.Input>
+        _ scheduler: Scheduler, watch: TopologyWatch, mailbox: Mailbox<Scheduler.Input>, board: StatusBoard?
     ) -> ProcessExit {
         var watch = watch
         var gate = SchedulerPlans.startGate
@@ -84,7 +97,9 @@ package struct SchedulerProcess: Sendable {
                 return .ok
             }
             // Read anew: after a long `handle` the old value would look like a step of the wall clock.
-            wait = scheduler.run(at: MonotonicClock.milliseconds())
+            let later = MonotonicClock.milliseconds()
+            wait = scheduler.run(at: later)
+            board?.turned(at: later) { scheduler.status }
         }
     }
 

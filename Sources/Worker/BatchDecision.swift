@@ -58,6 +58,11 @@ struct BatchDecision {
         var refused = 0
         var repeated = 0
         var announced = 0
+        var commands = CommandCounts()
+        /// Commands and rooms of ticks.
+        var items = 0
+        /// How late, in milliseconds, each room was whose windows or end a tick brought up.
+        var lateness: [Int64] = []
     }
 
     init(state: BatchState, settings: RoomSettings, source: String) {
@@ -91,8 +96,13 @@ struct BatchDecision {
     /// Brings each room of a tick up to `now`.
     mutating func decide(_ tick: PendingTick, now: Instant) {
         var idle: [TickAnswer.Idle] = []
+        notes.items += tick.rooms.count
         for id in tick.rooms {
-            let transition = working(id).room.advanced(to: now)
+            let room = working(id).room
+            let transition = room.advanced(to: now)
+            if !transition.events.isEmpty, let dueAt = room.dueAt {
+                notes.lateness.append(max(now.milliseconds - dueAt.milliseconds, 0))
+            }
             apply(transition, to: id, job: nil)
             if transition.events.isEmpty {
                 idle.append(
@@ -107,6 +117,7 @@ struct BatchDecision {
     /// Decides one command, or repeats the stored answer of its key.
     mutating func decide(_ pending: PendingCommand, now: Instant) {
         let command = pending.command
+        notes.items += 1
         if let attempt = pending.attempt { commit.clearedAttempts.append(attempt) }
         guard let id = command.id else {
             let decision = decision(for: pending, now: now)
@@ -122,10 +133,12 @@ struct BatchDecision {
                 let decision = working(command.room).room.refuse(refusal, at: now)
                 apply(decision.transition, to: command.room, job: pending.job)
                 notes.refused += 1
+                notes.commands.note(command.action.name, .refused)
                 return answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))
             }
             apply(working(command.room).room.advanced(to: now), to: command.room, job: pending.job)
             notes.repeated += 1
+            notes.commands.note(command.action.name, .repeated)
             return answer(pending, with: earlier.reply)
         }
         let decision = decision(for: pending, now: now)
@@ -147,7 +160,13 @@ struct BatchDecision {
         let decision = working(command.room).room.decide(
             command, by: pending.actor, participant: participant, at: now, settings: settings)
         apply(decision.transition, to: command.room, job: pending.job)
-        if case .refused = decision.outcome { notes.refused += 1 } else { notes.applied += 1 }
+        if case .refused = decision.outcome {
+            notes.refused += 1
+            notes.commands.note(command.action.name, .refused)
+        } else {
+            notes.applied += 1
+            notes.commands.note(command.action.name, .applied)
+        }
         return decision
     }
 

@@ -14,14 +14,15 @@ struct Intake {
         let reply: ReplyAddress?
     }
 
-    private var commands: [Delivery] = []
+    private var commands: [(delivery: Delivery, at: Int64)] = []
     private var nextCommand = 0
     private var ticks: [WaitingTick] = []
 
     var commandCount: Int { commands.count - nextCommand }
     var isEmpty: Bool { commandCount == 0 && ticks.isEmpty }
 
-    mutating func add(command: Delivery) { commands.append(command) }
+    /// Takes a command that arrived at a point of the monotonic clock.
+    mutating func add(command: Delivery, at uptime: Int64) { commands.append((command, uptime)) }
     mutating func add(tick: WaitingTick) { ticks.append(tick) }
 
     /// The ticks of the next batch, with whether each is finished by it.
@@ -39,10 +40,11 @@ struct Intake {
     }
 
     /// The command at the front, without taking it.
-    var firstCommand: Delivery? { nextCommand < commands.count ? commands[nextCommand] : nil }
+    var firstCommand: Delivery? { nextCommand < commands.count ? commands[nextCommand].delivery : nil }
 
-    mutating func takeCommand() -> Delivery? {
-        guard let first = firstCommand else { return nil }
+    mutating func takeCommand() -> (delivery: Delivery, at: Int64)? {
+        guard nextCommand < commands.count else { return nil }
+        let first = commands[nextCommand]
         nextCommand += 1
         if nextCommand == commands.count {
             commands.removeAll(keepingCapacity: true)

@@ -9,20 +9,23 @@ struct Jobs {
         let channel: Int
         let tag: DeliveryTag
         var owed: Int
+        /// When it arrived, by the monotonic clock; nil where nobody asks how long it took.
+        let since: Int64?
     }
 
     private var jobs: [UInt64: Job] = [:]
     private var nextID: UInt64 = 1
     private var finished: [Int: [DeliveryTag]] = [:]
+    private var arrivals: [Int64] = []
 
     var isEmpty: Bool { jobs.isEmpty }
     var count: Int { jobs.count }
 
-    /// Takes a delivery in hand; `owed` is how many settlements it waits for.
-    mutating func begin(_ tag: DeliveryTag, on channel: Int) -> UInt64 {
+    /// Takes a delivery in hand, which arrived at a point of the monotonic clock.
+    mutating func begin(_ tag: DeliveryTag, on channel: Int, since: Int64? = nil) -> UInt64 {
         let id = nextID
         nextID += 1
-        jobs[id] = Job(channel: channel, tag: tag, owed: 0)
+        jobs[id] = Job(channel: channel, tag: tag, owed: 0, since: since)
         return id
     }
 
@@ -34,6 +37,7 @@ struct Jobs {
         guard let job = jobs[id], job.owed == 0 else { return }
         jobs[id] = nil
         finished[job.channel, default: []].append(job.tag)
+        if let since = job.since { arrivals.append(since) }
     }
 
     mutating func settle(_ ids: [UInt64]) {
@@ -50,5 +54,11 @@ struct Jobs {
     mutating func takeFinished() -> [Int: [DeliveryTag]] {
         defer { finished = [:] }
         return finished
+    }
+
+    /// When those that were finished since the last call had arrived.
+    mutating func takeArrivals() -> [Int64] {
+        defer { arrivals.removeAll(keepingCapacity: true) }
+        return arrivals
     }
 }

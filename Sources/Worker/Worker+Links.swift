@@ -1,5 +1,6 @@
 import AMQP
 import Contract
+import Metrics
 import RoomCore
 import Service
 
@@ -20,7 +21,16 @@ extension Worker {
         case .delivery(let channel, let delivery):
             receive(delivery, on: channel, at: uptime)
         default:
+            note(event, of: &meters.consumer)
             logConnection(event, "consumer")
+        }
+    }
+
+    private func note(_ event: LinkEvent, of connection: inout ConnectionMeter) {
+        switch event {
+        case .connected: connection.connected()
+        case .disconnected: connection.disconnected()
+        default: break
         }
     }
 
@@ -36,8 +46,9 @@ extension Worker {
             log.info("publishing", ["channel": publisherName(channel)])
             // The exchange may have been deleted and made again: the log must be bound to the new one.
             if channel == PublisherChannel.events { topologyAt = uptime }
-        case .channelClosed(let channel, _, let error, _):
+        case .channelClosed(let channel, _, let error, let unknown):
             links.publisher[channel] = nil
+            meters.note(unknown.count, .unknown, on: channel)
             if let error, links.isNews(error, of: publisherName(channel)) {
                 log.warning(
                     "publishing channel closed",
@@ -54,6 +65,7 @@ extension Worker {
             default: break
             }
         case .confirmed(let channel, let ids):
+            meters.note(ids.count, .confirmed, on: channel)
             switch channel {
             case PublisherChannel.events: outbox.confirmed(ids)
             case PublisherChannel.replies: jobs.settle(replies.confirmed(ids))
@@ -65,6 +77,7 @@ extension Worker {
                 }
             }
         case .refused(let channel, let ids):
+            meters.note(ids.count, .refused, on: channel)
             switch channel {
             case PublisherChannel.events: outbox.refused(ids, at: uptime)
             case PublisherChannel.replies:
@@ -74,6 +87,7 @@ extension Worker {
                 _ = letters.refused(ids, at: uptime)
             }
         case .returned(let channel, let id, _, _):
+            meters.note(1, .returned, on: channel)
             guard channel == PublisherChannel.letters else {
                 if channel == PublisherChannel.replies { jobs.settle(replies.confirmed([id])) }
                 return
@@ -90,6 +104,7 @@ extension Worker {
             letters.restartClocks(at: uptime)
             logConnection(event, "publisher")
         case .connected, .disconnected:
+            note(event, of: &meters.publisher)
             // A block ends with its connection, and nobody says so.
             links.isBlocked = false
             logConnection(event, "publisher")
@@ -149,7 +164,7 @@ extension Worker {
 
     private func receive(_ delivery: Delivery, on channel: Int, at uptime: Int64) {
         switch channel {
-        case ConsumerChannel.commands: intake.add(command: delivery)
+        case ConsumerChannel.commands: intake.add(command: delivery, at: uptime)
         case ConsumerChannel.ticks: receiveTick(delivery)
         default: receiveQuery(delivery, at: uptime)
         }
@@ -185,7 +200,7 @@ extension Worker {
         }
     }
 
-    private func publisherName(_ channel: Int) -> String {
+    func publisherName(_ channel: Int) -> String {
         switch channel {
         case PublisherChannel.events: "events"
         case PublisherChannel.replies: "replies"

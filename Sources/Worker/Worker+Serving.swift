@@ -1,5 +1,6 @@
 import AMQP
 import Contract
+import Metrics
 import RoomCore
 import Service
 import Store
@@ -34,14 +35,16 @@ extension Worker {
         while taken < count, let next = intake.firstCommand {
             let isMarked = guardian.mustMark(next)
             if isMarked, !pending.isEmpty { break }
-            guard let delivery = intake.takeCommand() else { break }
+            guard let (delivery, arrivedAt) = intake.takeCommand() else { break }
             taken += 1
             guard isMarked else {
-                if let command = decode(delivery, attempt: nil, at: uptime) { pending.append(command) }
+                if let command = decode(delivery, arrivedAt, attempt: nil, at: uptime) {
+                    pending.append(command)
+                }
                 continue
             }
             guard let attempt = mark(delivery, at: uptime) else { break }
-            if let command = decode(delivery, attempt: attempt, at: uptime) {
+            if let command = decode(delivery, arrivedAt, attempt: attempt, at: uptime) {
                 pending.append(command)
             } else {
                 // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
@@ -76,7 +79,9 @@ extension Worker {
         }
     }
 
-    private func decode(_ delivery: Delivery, attempt: AttemptKey?, at uptime: Int64) -> PendingCommand? {
+    private func decode(
+        _ delivery: Delivery, _ arrivedAt: Int64, attempt: AttemptKey?, at uptime: Int64
+    ) -> PendingCommand? {
         let properties = delivery.properties
         guard case .bytes(let body) = delivery.body else {
             rejectOversized(delivery, at: uptime)
@@ -95,7 +100,8 @@ extension Worker {
                 answer: ReplyEncoder.encode(invalid: invalid, serverTime: now), at: uptime)
             return nil
         case .success(let command):
-            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands)
+            meters.noteAge(timestamp: properties.timestamp, now: now)
+            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands, since: arrivedAt)
             return PendingCommand(
                 job: job, command: command, actor: actor(of: command, properties), delivery: delivery,
                 reply: replyAddress(of: properties), attempt: attempt)
@@ -177,7 +183,9 @@ extension Worker {
             for command in commands { decision.decide(command, now: now) }
             decision.finish(published: published)
             do throws(StoreError) {
+                let began = stopwatch()
                 let positions = try store.commit(decision.commit)
+                meters.storeCommit.observe(Double(stopwatch() &- began) / 1e9)
                 published = []
                 health.succeed()
                 return Committed(decision: decision, positions: positions)
@@ -212,6 +220,7 @@ extension Worker {
         }
         for command in commands { jobs.finishIfSettled(command.job) }
         counters.add(decision.notes, events: decision.commit.outbox.count)
+        meters.add(decision.notes)
         decision.logEvents(to: log)
     }
 
@@ -243,6 +252,7 @@ extension Worker {
             reply(answer, to: address, job: job, at: uptime)
         }
         counters.deadLettered += 1
+        meters.deadLetters[reason, default: 0] += 1
         log.warning(
             "dead-lettered",
             ["reason": reason, "detail": detail, "messageId": delivery.properties.messageID?.description])
@@ -257,6 +267,7 @@ extension Worker {
         }
         consumer.reject(delivery.tag, requeue: false, on: ConsumerChannel.commands)
         counters.deadLettered += 1
+        meters.deadLetters[invalid.reasonWord, default: 0] += 1
         log.warning(
             "dead-lettered by the broker", ["reason": invalid.reasonWord, "bytes": Int64(clamping: size)])
     }

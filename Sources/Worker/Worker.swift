@@ -1,5 +1,6 @@
 package import AMQP
 import Contract
+import Metrics
 import RoomCore
 package import Service
 package import Store
@@ -50,6 +51,8 @@ package final class Worker {
     let log: Log
     let settings: WorkerSettings
     let identity: RunRow
+    /// Nanoseconds of the monotonic clock, to measure what a call of the store takes; decides nothing.
+    let stopwatch: @Sendable () -> UInt64
 
     var phase = Phase.draining(after: 0)
     var intake = Intake()
@@ -72,6 +75,7 @@ package final class Worker {
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
+    var meters = WorkerMeters()
     /// Set once: the worker's database has a newer or another state that only a restart can read.
     package internal(set) var fatal: StoreError?
 
@@ -79,7 +83,8 @@ package final class Worker {
         store: any RoomStore, consumer: any LinkControl, publisher: any LinkControl, clock: any WallClock,
         log: Log,
         settings: WorkerSettings, identity: RunRow, crashedRuns: [String],
-        outboxLimits: OutboxPublisher.Limits = OutboxPublisher.Limits()
+        outboxLimits: OutboxPublisher.Limits = OutboxPublisher.Limits(),
+        stopwatch: @escaping @Sendable () -> UInt64 = { 0 }
     ) {
         self.store = store
         self.consumer = consumer
@@ -88,6 +93,7 @@ package final class Worker {
         self.log = log
         self.settings = settings
         self.identity = identity
+        self.stopwatch = stopwatch
         outbox = OutboxPublisher(limits: outboxLimits)
         guardian = CrashGuard(crashedRuns: crashedRuns, attempts: settings.attempts)
     }
@@ -175,6 +181,11 @@ package final class Worker {
             consumer.acknowledge(tags, on: channel)
             acknowledgedAt = lastUptime
         }
+        let arrivals = jobs.takeArrivals()
+        guard !arrivals.isEmpty else { return }
+        // Not `lastUptime`, which was before the commit.
+        let uptime = max(Int64(stopwatch() / 1_000_000), lastUptime)
+        for arrival in arrivals { meters.commandLatency.observe(milliseconds: uptime - arrival) }
     }
 }
 

@@ -1,6 +1,8 @@
 package import AMQP
 import Contract
 import Glibc
+import HTTP
+import Metrics
 import RoomCore
 package import Service
 import Store
@@ -12,18 +14,21 @@ package struct WorkerProcess: Sendable {
     package let connection: @Sendable (_ name: String) -> LinkConfiguration
     /// False where shared objects are only checked for existence.
     package let declares: Bool
+    /// Where metrics and health are served; nil for nowhere.
+    package let http: Configuration.HTTPAddress?
     package let log: Log
     package let version: String
 
     package init(
         settings: WorkerSettings, storePath: String,
         connection: @escaping @Sendable (String) -> LinkConfiguration,
-        declares: Bool, log: Log, version: String
+        declares: Bool, http: Configuration.HTTPAddress?, log: Log, version: String
     ) {
         self.settings = settings
         self.storePath = storePath
         self.connection = connection
         self.declares = declares
+        self.http = http
         self.log = log
         self.version = version
     }
@@ -42,24 +47,35 @@ package struct WorkerProcess: Sendable {
         log.info(
             "starting",
             ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
-        guard let (store, crashed) = openStore(mailbox, identity) else {
+        let server: StatusServer?
+        do throws(ListenError) {
+            server = try StatusServer.start(http, source: .worker, version: version, log: log)
+        } catch {
+            return .configuration
+        }
+        defer { server?.stop() }
+        guard let (store, crashed) = openStore(mailbox, identity, board: server?.board) else {
             return mailbox.isClosed ? .ok : .configuration
         }
         defer { store.close() }
         if !crashed.isEmpty {
             log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
         }
-        return serve(store, identity: identity, crashed: crashed, mailbox: mailbox)
+        return serve(
+            store, identity: identity, crashed: crashed, mailbox: mailbox, board: server?.board)
     }
 
     /// Opens the store and begins the run: waits for what can heal by itself (a full disk too), gives five tries to what
     /// cannot. Nil to end the process; the mailbox is closed then if it was asked to.
     private func openStore(
-        _ mailbox: Mailbox<Worker.Input>, _ identity: RunRow
+        _ mailbox: Mailbox<Worker.Input>, _ identity: RunRow, board: StatusBoard?
     ) -> (store: SQLiteStore, crashed: [String])? {
         var failures = 0
         var said: StoreError?
         while true {
+            board?.turned(at: MonotonicClock.milliseconds()) {
+                StatusBoard.Status(notReady: ["store: it is not open yet"])
+            }
             do throws(StoreError) {
                 let store = try SQLiteStore(path: storePath, startedAt: identity.startedAt) { [log] defect in
                     log.error("a room cannot be read", ["error": defect.description])
@@ -85,7 +101,8 @@ package struct WorkerProcess: Sendable {
     }
 
     private func serve(
-        _ store: SQLiteStore, identity: RunRow, crashed: [String], mailbox: Mailbox<Worker.Input>
+        _ store: SQLiteStore, identity: RunRow, crashed: [String], mailbox: Mailbox<Worker.Input>,
+        board: StatusBoard?
     ) -> ProcessExit {
         let plans = WorkerPlans(settings: settings, mode: declares ? .active : .passive)
         let consumer = Link(
@@ -97,7 +114,7 @@ package struct WorkerProcess: Sendable {
         let worker = Worker(
             store: store, consumer: consumer, publisher: publisher, clock: SystemClock(), log: log,
             settings: settings,
-            identity: identity, crashedRuns: crashed)
+            identity: identity, crashedRuns: crashed, stopwatch: { MonotonicClock.nanoseconds() })
         var gate = plans.startGate
         consumer.start()
         publisher.start()
@@ -120,6 +137,7 @@ package struct WorkerProcess: Sendable {
             let uptime = MonotonicClock.milliseconds()
             worker.handle(inputs, at: uptime)
             wait = worker.run(at: uptime)
+            board?.turned(at: uptime) { worker.status }
             if let error = worker.fatal {
                 log.error("giving up: the store needs a person", ["error": error.description])
                 return .configuration

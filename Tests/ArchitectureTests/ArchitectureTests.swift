@@ -8,13 +8,16 @@ struct ArchitectureTests {
         "RoomCore": [],
         "AMQP": ["CRabbitMQ"],
         "Service": [],
+        "Metrics": [],
+        "HTTP": ["Metrics", "Service", "CMicroHTTPD"],
         "Contract": ["RoomCore", "AMQP", "CJansson"],
         "Store": ["RoomCore", "CSQLite"],
-        "Worker": ["Store", "Service", "Contract", "AMQP", "RoomCore"],
-        "Scheduler": ["Service", "Contract", "AMQP", "RoomCore"],
+        "Worker": ["Store", "HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
+        "Scheduler": ["HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
         "OvertimeClient": ["Service", "Contract", "AMQP", "RoomCore"],
         "overtime": [
-            "Worker", "Scheduler", "OvertimeClient", "Store", "Service", "Contract", "AMQP", "RoomCore",
+            "Worker", "Scheduler", "OvertimeClient", "Store", "HTTP", "Service", "Contract", "AMQP",
+            "RoomCore",
             "CGetopt", "CAllocator",
         ],
         "MemoryStore": ["Store", "RoomCore"],
@@ -31,6 +34,7 @@ struct ArchitectureTests {
     /// every process for as long as it runs.
     private static let system: [String: Set<String>] = [
         "RoomCore": [],
+        "Metrics": [],
         "Contract": ["Glibc", "FoundationEssentials", "Synchronization"],
         "OvertimeClient": ["Glibc", "FoundationEssentials", "Foundation", "Synchronization"],
         "overtime": ["Glibc", "FoundationEssentials", "Foundation", "Synchronization"],

@@ -30,7 +30,7 @@ struct IntakeTests {
         for (index, count) in ticks.enumerated() {
             intake.add(tick: Intake.WaitingTick(job: UInt64(index + 1), rooms: rooms(count), reply: nil))
         }
-        for number in 0..<commands { intake.add(command: command(UInt64(number))) }
+        for number in 0..<commands { intake.add(command: command(UInt64(number)), at: 0) }
         let sizes = intake.takeTicks(batchSize: batch).map(\.tick.rooms.count)
         #expect(sizes == taken)
     }
@@ -39,7 +39,7 @@ struct IntakeTests {
     func splitTick() {
         var intake = Intake()
         intake.add(tick: Intake.WaitingTick(job: 7, rooms: rooms(500), reply: nil))
-        intake.add(command: command(1))
+        intake.add(command: command(1), at: 0)
         var seen: [RoomID] = []
         var last: [Bool] = []
         for _ in 0..<4 {
@@ -56,9 +56,9 @@ struct IntakeTests {
     @Test("Commands come out as they came in, also through a long backlog")
     func commandsInOrder() {
         var intake = Intake()
-        for number in 0..<5_000 { intake.add(command: command(UInt64(number))) }
+        for number in 0..<5_000 { intake.add(command: command(UInt64(number)), at: 0) }
         var numbers: [UInt64] = []
-        while let next = intake.takeCommand() { numbers.append(next.tag.number) }
+        while let next = intake.takeCommand() { numbers.append(next.delivery.tag.number) }
         #expect(numbers == Array(0..<5_000))
         #expect(intake.isEmpty)
     }
@@ -66,7 +66,7 @@ struct IntakeTests {
     @Test("What is dropped is gone, and the jobs of dropped ticks are named")
     func dropped() {
         var intake = Intake()
-        intake.add(command: command(1))
+        intake.add(command: command(1), at: 0)
         intake.add(tick: Intake.WaitingTick(job: 3, rooms: rooms(9), reply: nil))
         intake.add(tick: Intake.WaitingTick(job: 4, rooms: rooms(1), reply: nil))
         _ = intake.takeTicks(batchSize: 4)

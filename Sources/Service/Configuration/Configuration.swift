@@ -44,6 +44,11 @@ package struct Configuration: Sendable, Equatable {
     package struct HTTPAddress: Sendable, Equatable {
         package var host: String
         package var port: UInt16
+
+        package init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
     }
 
     package struct Logging: Sendable, Equatable {

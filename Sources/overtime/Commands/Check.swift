@@ -1,5 +1,6 @@
 import AMQP
 import Contract
+import HTTP
 import OvertimeClient
 import RoomCore
 import Service
@@ -11,12 +12,18 @@ extension ProgramCommand {
         details: """
             Looks at everything Overtime needs and says line by line what is in order and what is not, with the remedy. Changes
             nothing. Exits with 0 where all is well, with 1 where something is not.
+
+            With --health it asks only the service that listens on the configured HTTP address (http, OVERTIME_HTTP) whether it
+            is ready, and prints the answer: for the health check of a container.
             """,
-        options: [.timeout]
+        options: [
+            .timeout, Option("health", nil, "ask the configured HTTP address's /readyz, and nothing else"),
+        ]
     ) { options throws(UsageError) in
         try refuseArguments(options)
         let deadline = MonotonicClock.milliseconds() + (try timeout(options))
         let composition = Composition.load(options)
+        if options.has("health") { return checkHealth(composition.configuration.http, until: deadline) }
         var checklist = Checklist()
         checklist.good("configuration", "read, nothing is wrong")
         switch TopologyCheck.run(composition, until: deadline) {
@@ -28,6 +35,25 @@ extension ProgramCommand {
             checkWorker(composition, &checklist, until: deadline)
         }
         return checklist.isGood ? .ok : .refused
+    }
+
+    private static func checkHealth(_ address: Configuration.HTTPAddress?, until deadline: Int64)
+        -> ProcessExit
+    {
+        guard let address else {
+            Output.error("http is off: set it (OVERTIME_HTTP) to the address of the service that is asked")
+            return .refused
+        }
+        switch ReadinessQuestion.ask(address, until: deadline) {
+        case .failure(let failure):
+            Output.error(failure.reason)
+            return .refused
+        case .success(let answer):
+            for line in answer.body.split(separator: "\n") {
+                Output.line(PrintableText.escaped(String(line)))
+            }
+            return answer.status == 200 ? .ok : .refused
+        }
     }
 
     private static func checkWorker(

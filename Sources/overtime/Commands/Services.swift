@@ -16,10 +16,10 @@ extension ProgramCommand {
         Signals.block()
         let composition = Composition.load(options)
         guard case .sqlite(let path) = composition.configuration.store else { return .configuration }
-        composition.warnOfUnserved()
         return WorkerProcess(
             settings: composition.workerSettings, storePath: path, connection: { composition.link($0) },
-            declares: composition.configuration.amqp.declare, log: composition.log("worker"),
+            declares: composition.configuration.amqp.declare, http: composition.configuration.http,
+            log: composition.log("worker"),
             version: Version.current
         ).run()
     }
@@ -36,10 +36,10 @@ extension ProgramCommand {
         Memory.keepFlat()
         Signals.block()
         let composition = Composition.load(options)
-        composition.warnOfUnserved()
         return SchedulerProcess(
             topology: composition.topology, connection: { composition.link($0) },
-            declares: composition.configuration.amqp.declare, log: composition.log("scheduler"),
+            declares: composition.configuration.amqp.declare, http: composition.configuration.http,
+            log: composition.log("scheduler"),
             version: Version.current
         ).run()
     }

@@ -56,13 +56,6 @@ struct Composition {
             environment: ProcessEnvironment.variables())
     }
 
-    /// A setting that is understood and has no effect yet must not be silent.
-    func warnOfUnserved() {
-        if configuration.http != nil {
-            Output.error("http is set, but this version serves no metrics and no health")
-        }
-    }
-
     /// A connection under a name that the broker's list shows.
     func link(_ name: String) -> LinkConfiguration {
         LinkConfiguration(
