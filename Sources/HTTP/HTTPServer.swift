@@ -16,7 +16,7 @@ package final class HTTPServer: Sendable {
 
     private static let connections: UInt32 = 64
     private static let connectionsPerAddress: UInt32 = 16
-    private static let idleSeconds: UInt32 = 10
+    package static let idleSeconds: UInt32 = 10
     private static let connectionBytes = 16 << 10
     private static let stackBytes = 1 << 20
 
@@ -34,12 +34,15 @@ package final class HTTPServer: Sendable {
     /// Keeps alive what the library's thread calls.
     private let context: Context
 
-    package init(host: String, port: UInt16, handler: @escaping Handler) throws(ListenError) {
+    /// - Parameter idleSeconds: how long a silent connection stays.
+    package init(
+        host: String, port: UInt16, idleSeconds: UInt32 = HTTPServer.idleSeconds, handler: @escaping Handler
+    ) throws(ListenError) {
         context = Context(handler)
         let descriptor = try ListeningSocket.open(host: host, port: port)
         let started = overtime_httpd_start(
             descriptor, Self.answer, Unmanaged.passUnretained(context).toOpaque(), Self.connections,
-            Self.connectionsPerAddress, Self.idleSeconds, Self.connectionBytes, Self.stackBytes)
+            Self.connectionsPerAddress, idleSeconds, Self.connectionBytes, Self.stackBytes)
         guard let started else {
             close(descriptor)
             throw ListenError(description: "the HTTP server does not start")

@@ -6,7 +6,7 @@ import Testing
 @Suite("The HTTP server", .serialized)
 struct HTTPServerTests {
     private func serve(_ port: UInt16) throws -> HTTPServer {
-        try HTTPServer(host: "127.0.0.1", port: port) { path in
+        try HTTPServer(host: "127.0.0.1", port: port, idleSeconds: 1) { path in
             path == "/readyz" ? HTTPAnswer(503, "store: it fails\n") : nil
         }
     }
@@ -63,7 +63,7 @@ struct HTTPServerTests {
         let port = freePort()
         let server = try serve(port)
         defer { server.stop() }
-        // Silent: they end by themselves after 10 s, or with the server.
+        // Silent, so they end by themselves after a second.
         let silent = (0..<16).compactMap { _ in RawConnection(port: port) }
         #expect(silent.count == 16)
         let tail = " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
