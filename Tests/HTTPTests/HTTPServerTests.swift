@@ -90,6 +90,23 @@ struct HTTPServerTests {
         #expect(unknown?.description.contains("nowhere.invalid") == true)
     }
 
+    @Test("IPv6 is served as well")
+    func six() throws {
+        let port = freePort()
+        let server: HTTPServer
+        do throws(ListenError) {
+            server = try HTTPServer(host: "::1", port: port) { _ in HTTPAnswer(200, "six\n") }
+        } catch {
+            // A machine without IPv6 says so, and names the address.
+            #expect(error.description.contains("[::1]:\(port)"))
+            return
+        }
+        defer { server.stop() }
+        let answer = ReadinessQuestion.ask(
+            Configuration.HTTPAddress(host: "::1", port: port), until: MonotonicClock.milliseconds() + 20_000)
+        #expect(try answer.get() == HTTPAnswer(200, "six\n"))
+    }
+
     @Test("after a stop the port is free, and a second stop is no error")
     func stops() throws {
         let port = freePort()

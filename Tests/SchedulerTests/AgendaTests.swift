@@ -28,6 +28,31 @@ struct AgendaTests {
         var wait: Int64? { agenda.wait(workerNow: now, uptime: now) }
     }
 
+    @Test(
+        "Rooms count as overdue from their firing until a newer state is seen, and how late they were is kept"
+    )
+    func overdue() {
+        let rig = Rig()
+        rig.event("a", 1, at: 1_000)
+        rig.event("b", 1, at: 1_000)
+        rig.event("c", 1, at: 9_000)
+        #expect(rig.agenda.overdue == 0)
+        #expect(rig.due(1_400).count == 2)
+        #expect(rig.agenda.overdue == 2)
+        // A second firing makes it neither more overdue nor later.
+        #expect(rig.due(3_400).count == 2)
+        #expect(rig.agenda.overdue == 2)
+        #expect(rig.agenda.lateness.count == 2)
+        #expect(abs(rig.agenda.lateness.sum - 0.8) < 1e-9)
+        rig.event("a", 2, at: 5_000)
+        #expect(rig.agenda.overdue == 1)
+        rig.event("b", 2, at: nil)
+        #expect(rig.agenda.overdue == 0)
+        #expect(rig.due(5_000) == ["a"])
+        rig.idle("a", 2, at: nil)
+        #expect((rig.agenda.overdue, rig.agenda.count) == (0, 1))
+    }
+
     @Test("Is due at the instant and not before; then again after 2, 4, 8, 16, 30 and 30 seconds")
     func retries() {
         let rig = Rig()
