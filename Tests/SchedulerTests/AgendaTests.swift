@@ -1,3 +1,4 @@
+import Metrics
 import RoomCore
 import Testing
 
