@@ -37,7 +37,12 @@ struct MetricTableTests {
         var lines = try String(contentsOf: path, encoding: .utf8).split(
             separator: "\n", omittingEmptySubsequences: false
         ).map(String.init)
-        let isRow = { (line: String) in line.hasPrefix("| `overtime_") || line.hasPrefix("| `process_") }
+        // Other tables of the page may begin with a metric as well; only this one goes on with its type.
+        let types = ["counter", "gauge", "histogram"]
+        let isRow = { (line: String) in
+            let cells = line.split(separator: "|").map { $0.drop { $0 == " " } }
+            return cells.count >= 2 && types.contains { cells[1] == $0 + " " }
+        }
         if ProcessInfo.processInfo.environment["OVERTIME_WRITE_DOCS"] != nil,
             let head = lines.firstIndex(where: { $0.hasPrefix("| --- | --- | --- | --- | --- |") })
         {
