@@ -217,3 +217,38 @@ def test_one_shot_commands_and_a_broker_that_refuses(installation, broker):
         )
         assert done.returncode == 78, (arguments, done)
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_config_says_what_is_in_force_and_where_it_was_set(installation, tmp_path):
+    secret = tmp_path / "url"
+    secret.write_text("amqp://someone:hunter2@127.0.0.1:1/%2f\n")
+    del installation.environment["OVERTIME_AMQP_URL"]
+    found = installation.run(
+        *("config", "--amqp-shards", "2"), environment={"OVERTIME_AMQP_URL_FILE": str(secret)}
+    )
+    assert found.returncode == 0, found.stderr
+    assert "hunter2" not in found.stdout
+    lines = {line.split()[0]: line.split(None, 2)[1:] for line in found.stdout.splitlines()}
+    assert lines["amqp.url"][0] == "amqp://127.0.0.1:1/%2f"
+    assert lines["amqp.url"][1].startswith("variable OVERTIME_AMQP_URL_FILE, file ")
+    assert lines["amqp.shards"] == ["2", "flag --amqp-shards"]
+    assert lines["amqp.prefix"] == [installation.prefix, "variable OVERTIME_AMQP_PREFIX"]
+    assert lines["rooms.duration"] == ["1h", "default"]
+
+
+def test_config_names_everything_that_is_wrong_at_once(installation):
+    found = installation.run(
+        "config",
+        environment={
+            "OVERTIME_AMQP_URL": "amqp://someone:hunter2:more@h/%2f",
+            "OVERTIME_SHARDS": "none",
+            "OVERTIME_AMQP_LOG": "9999d",
+            "OVERTIME_SHARD": "1",
+        },
+    )
+    assert found.returncode == 78
+    assert found.stdout == "" and "hunter2" not in found.stderr
+    lines = found.stderr.splitlines()[1:]
+    assert len(lines) == 4, found.stderr
+    for name in ("amqp.url (variable OVERTIME_AMQP_URL)", "amqp.shards", "amqp.log", "OVERTIME_SHARD "):
+        assert any(line.strip().startswith(name) for line in lines), (name, found.stderr)

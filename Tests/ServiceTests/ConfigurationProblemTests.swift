@@ -19,6 +19,7 @@ struct ConfigurationProblemTests {
         "a wrong value is refused and named with its variable",
         arguments: [
             ("OVERTIME_AMQP_PREFIX", ["", "a b", "amq", "amq.x", "é", String(repeating: "x", count: 101)]),
+            ("OVERTIME_AMQP_CA", [""]),
             ("OVERTIME_SHARDS", ["0", "257", "-1", "+1", "1.0", "", "one", "99999999999999999999"]),
             ("OVERTIME_AMQP_DECLARE", ["yes", "True", "1", ""]),
             ("OVERTIME_AMQP_REPLIES", ["Default", ""]),
@@ -166,5 +167,36 @@ struct ConfigurationProblemTests {
         let file = "{ rooms: { duration: \(text) } }"
         let loaded = try ConfigurationTests.withFile(file) { try ConfigurationTests.load(file: $0) }
         #expect(loaded.rooms.durationMilliseconds == milliseconds)
+    }
+
+    @Test("a secret's file that cannot serve is named, and what it holds is not shown")
+    func wrongSecretFiles() throws {
+        let missing = try Self.problems(["OVERTIME_AMQP_URL_FILE": "/nonexistent/url"])
+        #expect(
+            missing == [
+                "amqp.url (variable OVERTIME_AMQP_URL_FILE, file /nonexistent/url): cannot be read: "
+                    + "No such file or directory"
+            ])
+        for content in ["", "\n", "hunter2", "amqp://u:hunter2@h/a/b", "amqp://u:hunter2@h\n\n"] {
+            try ConfigurationTests.withFile(content) { path in
+                for variable in ["OVERTIME_AMQP_URL_FILE", "OVERTIME_STORE_FILE"] {
+                    let lines = try Self.problems([variable: path])
+                    #expect(lines.count == 1)
+                    #expect(lines[0].contains("\(variable), file "))
+                    #expect(lines[0].contains("the value is not right; expected "))
+                    #expect(!lines[0].contains("hunter2"))
+                }
+            }
+        }
+        try ConfigurationTests.withFile("amqp://u:hunter2@h") { path in
+            let lines = try Self.problems(["OVERTIME_AMQP_URL": "amqp://h", "OVERTIME_AMQP_URL_FILE": path])
+            #expect(
+                lines == [
+                    "amqp.url: OVERTIME_AMQP_URL and OVERTIME_AMQP_URL_FILE are both set; set one of them"
+                ])
+        }
+        #expect(
+            try Self.problems(["OVERTIME_AMQP_PREFIX_FILE": "/x"])[0].hasPrefix(
+                "OVERTIME_AMQP_PREFIX_FILE (environment): unknown variable"))
     }
 }

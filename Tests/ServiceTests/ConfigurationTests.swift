@@ -132,10 +132,11 @@ struct ConfigurationTests {
         expected.http = .init(host: "::1", port: 9464)
         expected.log = .init(level: .debug, format: .text)
         #expect(configuration == expected)
-        for (key, shown) in zip(ConfigurationKey.all, configuration.shown) where key.path != "amqp.url" {
+        for key in ConfigurationKey.all where key.path != "amqp.url" {
+            let shown = key.show(configuration)
             var again = Configuration()
-            #expect(key.apply(shown.value, &again), "\(shown)")
-            #expect(key.show(again) == shown.value)
+            #expect(key.apply(shown, &again), "\(shown)")
+            #expect(key.show(again) == shown)
         }
     }
 
@@ -170,5 +171,55 @@ struct ConfigurationTests {
         #expect(Secret("amqp://u:a@b/c@host/v").withoutCredentials == "amqp://host/v")
         #expect(Secret("amqp://host").withoutCredentials == "amqp://host")
         #expect(Secret("hunter2").withoutCredentials == "(secret)")
+    }
+
+    @Test("a file of its own holds the value of a variable that can be secret")
+    func secretFiles() throws {
+        for ending in ["", "\n", "\r\n"] {
+            try Self.withFile("amqp://u:hunter2@h:5673/v\(ending)") { path in
+                let configuration = try Self.load(["OVERTIME_AMQP_URL_FILE": path])
+                #expect(configuration.amqp.url.reveal() == "amqp://u:hunter2@h:5673/v")
+            }
+        }
+        try Self.withFile("sqlite:/var/lib/overtime.db") { path in
+            let configuration = try Self.load(["OVERTIME_STORE_FILE": path])
+            #expect(configuration.store == .sqlite(path: "/var/lib/overtime.db"))
+        }
+        let variables = ConfigurationKey.all.compactMap(\.fileVariable)
+        #expect(variables == ["OVERTIME_AMQP_URL_FILE", "OVERTIME_STORE_FILE"])
+        // What can be secret by its value must be able to stand in a file.
+        for key in ConfigurationKey.all where key.isSecret("amqp://u:p@h") {
+            #expect(key.fileVariable != nil, "\(key.path)")
+        }
+    }
+
+    @Test("each setting says what is in force and where it was set, without secrets")
+    func origins() throws {
+        let text = "{\n  amqp: { prefix: \"a\", shards: 2 },\n  store: \"sqlite:x.db\" }"
+        let settings = try Self.withFile("amqp://u:hunter2@h:5673/v\n") { secret in
+            try Self.withFile(text) { file in
+                let reading = Configuration.read(
+                    flags: ["amqp.shards": "4"],
+                    environment: [
+                        "OVERTIME_AMQP_URL_FILE": secret, "OVERTIME_AMQP_PREFIX": "b",
+                        "OVERTIME_CONFIG": file,
+                    ], configPath: nil, isTerminal: false)
+                #expect(reading.problems == [])
+                #expect(
+                    reading.origin(of: "amqp.url")
+                        == "variable OVERTIME_AMQP_URL_FILE, file \(Suggestion.printable(secret))")
+                #expect(reading.origin(of: "store") == "file \(file) line 3")
+                return reading.settings
+            }
+        }
+        #expect(settings.map(\.path) == ConfigurationKey.all.map(\.path))
+        let found = Dictionary(uniqueKeysWithValues: settings.map { ($0.path, $0) })
+        #expect(found["amqp.url"]?.value == "amqp://h:5673/v")
+        #expect(found["amqp.prefix"]?.value == "b")
+        #expect(found["amqp.prefix"]?.origin == "variable OVERTIME_AMQP_PREFIX")
+        #expect(found["amqp.shards"]?.value == "4")
+        #expect(found["amqp.shards"]?.origin == "flag --amqp-shards")
+        #expect(found["rooms.duration"]?.origin == "default")
+        #expect(!settings.contains { $0.value.contains("hunter2") || $0.origin.contains("hunter2") })
     }
 }

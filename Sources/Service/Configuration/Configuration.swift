@@ -2,6 +2,8 @@
 package struct Configuration: Sendable, Equatable {
     package struct AMQP: Sendable, Equatable {
         package var url = Secret("amqp://guest:guest@127.0.0.1:5672/%2f")
+        /// The certificate authorities of `amqps://`.
+        package var ca = "/etc/ssl/certs/ca-certificates.crt"
         package var prefix = "overtime"
         package var shards = 1
         package var declare = true

@@ -12,12 +12,15 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
 enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     case file(path: String, line: Int)
     case variable(String)
+    /// A variable that names a file which holds the value alone.
+    case secretFile(variable: String, path: String)
     case flag(String)
 
     var description: String {
         switch self {
         case .file(let path, let line): "file \(path) line \(line)"
         case .variable(let name): "variable \(name)"
+        case .secretFile(let variable, let path): "variable \(variable), file \(Suggestion.printable(path))"
         case .flag(let name): "flag \(name)"
         }
     }

@@ -16,10 +16,3 @@ extension ConfigurationKey {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
 }
-
-extension Configuration {
-    /// Every key with the value in force, in the table's order and without secrets, for people who ask what counts.
-    package var shown: [(path: String, value: String)] {
-        ConfigurationKey.all.map { ($0.path, $0.show(self)) }
-    }
-}

@@ -11,6 +11,8 @@ package struct ConfigurationKey: Sendable {
     package let path: String
     /// `OVERTIME_AMQP_URL`.
     package let variable: String
+    /// `OVERTIME_AMQP_URL_FILE`, which names a file with the value; nil where no value can be a secret.
+    package let fileVariable: String?
     /// `--amqp-url`.
     package let flag: String
     /// What stands for the value in `--help`.
@@ -21,7 +23,7 @@ package struct ConfigurationKey: Sendable {
     package let help: String
     /// What would be right, as the end of a sentence that began with what is wrong.
     package let expected: String
-    /// A value that must not be repeated in an error or shown by `--print-config`.
+    /// A value that must not be repeated in an error or shown by `overtime config`.
     let isSecret: @Sendable (String) -> Bool
     /// Puts the value of a text into a configuration; false where the text means none.
     let apply: @Sendable (String, inout Configuration) -> Bool
@@ -30,13 +32,14 @@ package struct ConfigurationKey: Sendable {
 
     init(
         _ path: String, variable: String, placeholder: String, kind: Kind, default defaultText: String,
-        help: String,
-        expected: String, isSecret: @escaping @Sendable (String) -> Bool = { _ in false },
+        help: String, expected: String, takesFile: Bool = false,
+        isSecret: @escaping @Sendable (String) -> Bool = { _ in false },
         show: @escaping @Sendable (Configuration) -> String,
         apply: @escaping @Sendable (String, inout Configuration) -> Bool
     ) {
         self.path = path
         self.variable = variable
+        self.fileVariable = takesFile ? variable + "_FILE" : nil
         self.flag = "--" + String(path.map { $0 == "." ? "-" : $0 })
         self.placeholder = placeholder
         self.kind = kind

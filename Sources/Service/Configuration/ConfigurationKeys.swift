@@ -9,10 +9,20 @@ extension ConfigurationKey {
             help: "the broker; amqps:// verifies the peer",
             expected:
                 "amqp://USER:PASSWORD@HOST:PORT/VHOST, or amqps://, with special characters percent-encoded",
-            isSecret: { _ in true }, show: { $0.amqp.url.withoutCredentials }
+            takesFile: true, isSecret: { _ in true }, show: { $0.amqp.url.withoutCredentials }
         ) { text, configuration in
             guard ConfigurationValue.isBrokerURL(text) else { return false }
             configuration.amqp.url = Secret(text)
+            return true
+        },
+        ConfigurationKey(
+            "amqp.ca", variable: "OVERTIME_AMQP_CA", placeholder: "FILE", kind: .text,
+            default: "/etc/ssl/certs/ca-certificates.crt",
+            help: "the certificate authorities that may vouch for the broker of an amqps:// URL",
+            expected: "the path of a PEM file", show: { $0.amqp.ca }
+        ) { text, configuration in
+            guard !text.isEmpty, !text.utf8.contains(0) else { return false }
+            configuration.amqp.ca = text
             return true
         },
         ConfigurationKey(
@@ -115,7 +125,7 @@ extension ConfigurationKey {
             default: "sqlite:overtime.db",
             help: "where rooms are kept: sqlite:PATH",
             expected: "sqlite:PATH (postgresql:// is not available in this build)",
-            isSecret: { $0.contains("://") || $0.contains("@") },
+            takesFile: true, isSecret: { $0.contains("://") || $0.contains("@") },
             show: { if case .sqlite(let path) = $0.store { "sqlite:\(path)" } else { "" } }
         ) { text, configuration in
             guard text.hasPrefix("sqlite:"), !text.hasPrefix("sqlite://") else { return false }

@@ -2,27 +2,43 @@ extension Configuration {
     /// Variables that begin like ours and are no keys: the file's name, and what tests and scripts use.
     private static let otherVariables: Set<String> = ["OVERTIME_CONFIG", "OVERTIME_BIN"]
     private static let longestFile = 1 << 20
+    private static let longestSecret = 64 << 10
 
     /// The configuration in force: defaults, then the file, then the environment, then flags; the last one set counts.
     ///
     /// `flags` maps key paths to texts. Without a `configPath`, `OVERTIME_CONFIG` may name the file. Every layer is
     /// checked, also what a later one covers: a wrong value is a mistake wherever it stands.
+    ///
+    /// A value that can hold a secret may stand in a file of its own, which `<variable>_FILE` names: what is in the
+    /// environment is seen by every child and in every dump of the process.
     package static func load(
         flags: [String: String], environment: [String: String], configPath: String?, isTerminal: Bool
     ) throws(ConfigurationError) -> Configuration {
+        let reading = read(
+            flags: flags, environment: environment, configPath: configPath, isTerminal: isTerminal)
+        guard reading.problems.isEmpty else { throw ConfigurationError(problems: reading.problems) }
+        return reading.configuration
+    }
+
+    /// As `load`, but with what is right beside what is wrong, so that a caller can add the problems it knows of.
+    package static func read(
+        flags: [String: String], environment: [String: String], configPath: String?, isTerminal: Bool
+    ) -> ConfigurationReading {
         var loader = Loader(configuration: Configuration(isTerminal: isTerminal))
         if let path = configPath ?? environment["OVERTIME_CONFIG"], configPath != nil || path != "" {
             loader.readFile(path)
         }
         loader.readEnvironment(environment, others: otherVariables)
         loader.readFlags(flags)
-        guard loader.problems.isEmpty else { throw ConfigurationError(problems: loader.problems) }
-        return loader.configuration
+        return ConfigurationReading(
+            configuration: loader.configuration, problems: loader.problems, origins: loader.origins)
     }
 
     private struct Loader {
         var configuration: Configuration
         var problems: [String] = []
+        /// Of the keys that are not at their default, by path.
+        var origins: [String: ConfigurationOrigin] = [:]
 
         mutating func readFile(_ path: String) {
             let bytes: [UInt8]
@@ -72,14 +88,40 @@ extension Configuration {
         mutating func readEnvironment(_ environment: [String: String], others: Set<String>) {
             for key in ConfigurationKey.all {
                 if let text = environment[key.variable] { set(key, text, .variable(key.variable)) }
+                if let variable = key.fileVariable, let path = environment[variable] {
+                    if environment[key.variable] != nil {
+                        problems.append(
+                            "\(key.path): \(key.variable) and \(variable) are both set; set one of them")
+                    }
+                    readSecret(key, .secretFile(variable: variable, path: path), path)
+                }
             }
-            let known = ConfigurationKey.all.map(\.variable)
+            let known =
+                ConfigurationKey.all.map(\.variable) + ConfigurationKey.all.compactMap(\.fileVariable)
             for name in environment.keys.sorted() where name.hasPrefix("OVERTIME_") {
                 guard !name.hasPrefix("OVERTIME_TEST_"), !others.contains(name), !known.contains(name) else {
                     continue
                 }
                 let suggestion = Suggestion.text(for: name, among: known + ["OVERTIME_CONFIG"])
                 problems.append("\(name) (environment): unknown variable\(suggestion)")
+            }
+        }
+
+        /// The whole file is the value, but for the line's end that every editor adds.
+        private mutating func readSecret(
+            _ key: ConfigurationKey, _ origin: ConfigurationOrigin, _ path: String
+        ) {
+            switch FileText.bytes(path: path, limit: Configuration.longestSecret) {
+            case .failure(let failure):
+                problems.append("\(key.path) (\(origin)): cannot be read: \(failure.reason)")
+            case .success(var bytes):
+                if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+                if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+                guard let text = String(validating: bytes, as: UTF8.self) else {
+                    problems.append("\(key.path) (\(origin)): is not UTF-8")
+                    return
+                }
+                set(key, text, origin)
             }
         }
 
@@ -94,8 +136,13 @@ extension Configuration {
         }
 
         private mutating func set(_ key: ConfigurationKey, _ text: String, _ origin: ConfigurationOrigin) {
-            if key.apply(text, &configuration) { return }
-            let value = key.isSecret(text) ? "the value" : "\"\(Suggestion.printable(text))\""
+            if key.apply(text, &configuration) {
+                origins[key.path] = origin
+                return
+            }
+            var isHidden = key.isSecret(text)
+            if case .secretFile = origin { isHidden = true }
+            let value = isHidden ? "the value" : "\"\(Suggestion.printable(text))\""
             problems.append("\(key.path) (\(origin)): \(value) is not right; expected \(key.expected)")
         }
     }

@@ -11,7 +11,9 @@ struct ProgramCommand: Sendable {
     let options: [Option]
     let run: @Sendable (Options) throws(UsageError) -> ProcessExit
 
-    static let all: [ProgramCommand] = [.worker, .scheduler, .send, .watch, .rooms, .dead, .check]
+    static let all: [ProgramCommand] = [
+        .worker, .scheduler, .send, .watch, .rooms, .dead, .check, .configuration,
+    ]
 }
 
 extension Option {

@@ -8,6 +8,8 @@ import Worker
 /// From a configuration to what the components take: the only place that knows both.
 struct Composition {
     let configuration: Configuration
+    /// Every key with its value and where it was set.
+    let settings: [ConfigurationReading.Setting]
     let endpoint: Endpoint
     let topology: Topology
 
@@ -17,30 +19,41 @@ struct Composition {
         for key in ConfigurationKey.all {
             if let text = options[String(key.flag.dropFirst(2))] { flags[key.path] = text }
         }
-        do {
-            let configuration = try Configuration.load(
-                flags: flags, environment: ProcessEnvironment.variables(), configPath: options["config"],
-                isTerminal: ProcessEnvironment.isTerminal(2))
-            return try Composition(configuration)
-        } catch let error as ConfigurationError {
-            Output.error("the configuration is wrong:\n  " + error.problems.joined(separator: "\n  "))
-        } catch let error as EndpointError {
-            Output.error("amqp.url is wrong: \(error)")
-        } catch let error as Topology.Problem {
-            Output.error("the configuration is wrong: \(error.detail)")
-        } catch {
-            Output.error("the configuration is wrong: \(error)")
+        let reading = Configuration.read(
+            flags: flags, environment: ProcessEnvironment.variables(), configPath: options["config"],
+            isTerminal: ProcessEnvironment.isTerminal(2))
+        var problems = reading.problems
+        let endpoint = endpoint(reading, &problems)
+        let topology = topology(reading, &problems)
+        if let endpoint, let topology, problems.isEmpty {
+            return Composition(
+                configuration: reading.configuration, settings: reading.settings, endpoint: endpoint,
+                topology: topology)
         }
+        Output.error("the configuration is wrong:\n  " + problems.joined(separator: "\n  "))
         ProcessExit.configuration.end()
     }
 
-    private init(_ configuration: Configuration) throws {
-        self.configuration = configuration
-        endpoint = try Endpoint(url: configuration.amqp.url.reveal())
-        topology = try Topology(
-            prefix: configuration.amqp.prefix, shards: configuration.amqp.shards,
-            logMaxAge: configuration.amqp.logRetentionMilliseconds.map(Self.logAge),
-            replies: configuration.amqp.replies == .exchange ? .exchange : .default)
+    private static func endpoint(_ reading: ConfigurationReading, _ problems: inout [String]) -> Endpoint? {
+        do throws(EndpointError) {
+            return try Endpoint(url: reading.configuration.amqp.url.reveal())
+        } catch {
+            problems.append("amqp.url (\(reading.origin(of: "amqp.url"))): \(error)")
+            return nil
+        }
+    }
+
+    private static func topology(_ reading: ConfigurationReading, _ problems: inout [String]) -> Topology? {
+        let amqp = reading.configuration.amqp
+        do throws(Topology.Problem) {
+            return try Topology(
+                prefix: amqp.prefix, shards: amqp.shards,
+                logMaxAge: amqp.logRetentionMilliseconds.map(logAge),
+                replies: amqp.replies == .exchange ? .exchange : .default)
+        } catch {
+            problems.append("amqp: \(error.detail)")
+            return nil
+        }
     }
 
     /// In the largest unit that divides it, as RabbitMQ's streams take it.
@@ -61,6 +74,7 @@ struct Composition {
         LinkConfiguration(
             endpoint: endpoint, connectionName: "\(name) pid \(getpid())", version: Version.current,
             heartbeatSeconds: UInt16(clamping: configuration.amqp.heartbeatSeconds),
+            caFile: configuration.amqp.ca,
             // Five tries of what is wrong for good fit into 30 s.
             backoff: AMQP.Backoff(maximum: .seconds(6)))
     }
