@@ -70,6 +70,8 @@ package final class Requester {
     private let mailbox = Mailbox<LinkEvent>()
     private let link: Link
     private let queue: OwnReplies
+    /// Whom the broker vouches for: what an operator may do hangs on it.
+    private let user: ShortString?
     private var nextID: UInt64 = 1
     private var generation: UInt64?
     private var isListening = false
@@ -83,6 +85,7 @@ package final class Requester {
         let queue = OwnReplies(topology: topology, component: component)
         let mailbox = mailbox
         self.queue = queue
+        user = ShortString(connection.endpoint.user)
         link = Link(
             configuration: connection,
             channels: {
@@ -173,7 +176,7 @@ package final class Requester {
             properties: Properties(
                 contentType: "application/json", deliveryMode: request.isPersistent ? 2 : 1,
                 correlationID: ShortString(correlation), replyTo: request.waitsForReply ? queue.name : nil,
-                messageID: ShortString("\(correlation).\(id)"), appID: "overtime"),
+                messageID: ShortString("\(correlation).\(id)"), userID: user, appID: "overtime"),
             body: request.body)
     }
 }
