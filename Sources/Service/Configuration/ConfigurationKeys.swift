@@ -18,7 +18,7 @@ extension ConfigurationKey {
         ConfigurationKey(
             "amqp.ca", variable: "OVERTIME_AMQP_CA", placeholder: "FILE", kind: .text,
             default: "/etc/ssl/certs/ca-certificates.crt",
-            help: "the certificate authorities that may vouch for the broker of an amqps:// URL",
+            help: "PEM file of the authorities trusted for amqps://",
             expected: "the path of a PEM file", show: { $0.amqp.ca }
         ) { text, configuration in
             guard !text.isEmpty, !text.utf8.contains(0) else { return false }
