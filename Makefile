@@ -1,11 +1,11 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
+.PHONY: help demo test test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
 
 SECONDS := 60
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Play a room through on a broker of its own, and check what happened
 	@scripts/install-deps
@@ -15,6 +15,9 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+test-compose: ## Play docker/compose.yaml through, crashes included; skipped where no container engine is
+	@scripts/test-compose
 
 faults: ## Run the tests of faults, crashes and hostile input: some take long
 	@scripts/install-deps
