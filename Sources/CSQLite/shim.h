@@ -12,4 +12,9 @@ static inline int overtime_sqlite_drop_memory_statistics(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/// sqlite3_db_config is variadic too. Closing then leaves the log of a database that may be damaged as it is.
+static inline int overtime_sqlite_keep_log(sqlite3 *connection) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
 #endif

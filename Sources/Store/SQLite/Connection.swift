@@ -34,6 +34,22 @@ final class Connection {
         guard sqlite3_db_readonly(handle, "main") == 0 else { throw .notWritable(path: path) }
     }
 
+    /// For reading somebody's file as it is: nothing of it is changed, and no setting is made.
+    init(reading path: String) throws(StoreError) {
+        self.path = path
+        _ = Self.librarySettings
+        var opened: OpaquePointer?
+        let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let result = sqlite3_open_v2(path, &opened, flags, nil)
+        guard result == SQLITE_OK, let opened else {
+            let error = StoreError.ofSQLite(result, on: opened, path: path)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, 1_000)
+    }
+
     /// The file is free once the statements are gone too.
     deinit { sqlite3_close_v2(handle) }
 
@@ -99,6 +115,14 @@ final class Connection {
             throw .settingRefused("\(name) = \(value), it is \(found)")
         }
     }
+
+    /// For a database that may be damaged: closing it changes neither it nor its log.
+    func keepLog() { overtime_sqlite_keep_log(handle) }
+
+    // MARK: Copies
+
+    /// A copy in the making; it must end before this connection is given up.
+    func copy(to path: String) throws(BackupError) -> PageCopy { try PageCopy(from: handle, to: path) }
 
     // MARK: Identity
 

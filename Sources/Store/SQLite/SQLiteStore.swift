@@ -18,7 +18,10 @@ package final class SQLiteStore: RoomStore {
     package let path: String
     let migrator: Migrator
     private var lock: OwnerLock?
-    private var link: Link?
+    /// A copy hangs on its connection and would keep it, and its locks, alive: it goes first.
+    private var link: Link? { willSet { copy = nil } }
+    /// The backup that is being made.
+    var copy: PageCopy?
     /// Told of rooms that cannot be read where a page goes on without them.
     let onDefect: (StoreError) -> Void
 
@@ -71,7 +74,7 @@ package final class SQLiteStore: RoomStore {
     // MARK: Opening
 
     /// The file's one name, whatever links lead to it: two names would mean two locks.
-    private static func resolve(_ path: String) throws(StoreError) -> String {
+    static func resolve(_ path: String) throws(StoreError) -> String {
         if let found = realpath(path, nil) {
             defer { free(found) }
             return String(cString: found)
@@ -114,6 +117,9 @@ package final class SQLiteStore: RoomStore {
         counts = nil
         return opened
     }
+
+    /// The connection as it is between two transactions.
+    func liveConnection() throws(StoreError) -> Connection { try ready().connection }
 
     /// Where somebody removed the log, saves its content into the database and begins a new one.
     private func keepJournal() throws(StoreError) {
