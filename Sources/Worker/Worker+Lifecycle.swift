@@ -80,6 +80,7 @@ extension Worker {
         guard phase != .stopped else { return }
         log.info("stopping", ["inHand": jobs.count, "events": outbox.held])
         phase = .stopping(until: uptime + settings.stopGrace)
+        backups.stop()
         // What is not decided goes back to the queue when the channel is closed.
         dropUndecided(of: ConsumerChannel.commands)
         dropUndecided(of: ConsumerChannel.ticks)
@@ -105,6 +106,13 @@ extension Worker {
         }
         log.info("stopped", ["inHand": jobs.count, "events": outbox.held])
         phase = .stopped
+    }
+
+    func takeBackup(_ order: BackupOrder) {
+        switch phase {
+        case .stopping, .stopped: order.end(.refused("the worker is stopping: try again without it"))
+        case .draining, .overdue, .serving: backups.take(order)
+        }
     }
 
     // MARK: The store's failures

@@ -29,6 +29,7 @@ package final class Worker {
     package enum Input: Sendable {
         case consumer(LinkEvent)
         case publisher(LinkEvent)
+        case backup(BackupOrder)
         /// Finish what is in hand and stop.
         case stop
     }
@@ -69,6 +70,7 @@ package final class Worker {
     var pruneAt: Int64 = 0
     /// When the topology is declared again.
     var topologyAt: Int64 = 0
+    let backups: BackupDesk
     var clockSteps = ClockSteps()
     /// When anything was last acknowledged.
     var acknowledgedAt: Int64 = 0
@@ -96,6 +98,7 @@ package final class Worker {
         self.stopwatch = stopwatch
         outbox = OutboxPublisher(limits: outboxLimits)
         guardian = CrashGuard(crashedRuns: crashedRuns, attempts: settings.attempts)
+        backups = BackupDesk(source: store as? any BackupSource, clock: clock, log: log)
     }
 
     package var isStopped: Bool { phase == .stopped }
@@ -114,6 +117,7 @@ package final class Worker {
             switch input {
             case .consumer(let event): handleConsumer(event, at: uptime)
             case .publisher(let event): handlePublisher(event, at: uptime)
+            case .backup(let order): takeBackup(order)
             case .stop: beginStop(at: uptime)
             }
         }
@@ -141,7 +145,8 @@ package final class Worker {
         markPublished(at: uptime)
         prune(at: uptime)
         declareTopology(at: uptime)
-        if hasMore { return 0 }
+        backups.step()
+        if hasMore || backups.isCopying { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
             || health.isFailing

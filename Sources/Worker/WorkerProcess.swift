@@ -61,8 +61,20 @@ package struct WorkerProcess: Sendable {
         if !crashed.isEmpty {
             log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
         }
+        let control = listen(beside: store.path, mailbox)
+        defer { control?.stop() }
         return serve(
             store, identity: identity, crashed: crashed, mailbox: mailbox, board: server?.board)
+    }
+
+    /// Backups can wait, rooms cannot: without its socket the worker runs all the same.
+    private func listen(beside store: String, _ mailbox: Mailbox<Worker.Input>) -> ControlSocket? {
+        do throws(ControlSocket.Failure) {
+            return try ControlSocket(store: store) { mailbox.put(.backup($0)) }
+        } catch {
+            log.warning("no backups while this worker runs: its socket cannot be made", ["error": error.reason])
+            return nil
+        }
     }
 
     /// Opens the store and begins the run: waits for what can heal by itself (a full disk too), gives five tries to what
@@ -151,7 +163,7 @@ package struct WorkerProcess: Sendable {
             switch input {
             case .consumer(let event): if let error = gate.note(event, of: "consumer") { return error }
             case .publisher(let event): if let error = gate.note(event, of: "publisher") { return error }
-            case .stop: break
+            case .backup, .stop: break
             }
         }
         return nil

@@ -12,7 +12,7 @@ struct ProgramCommand: Sendable {
     let run: @Sendable (Options) throws(UsageError) -> ProcessExit
 
     static let all: [ProgramCommand] = [
-        .worker, .scheduler, .send, .watch, .rooms, .dead, .check, .configuration,
+        .worker, .scheduler, .send, .watch, .rooms, .dead, .check, .configuration, .backup, .restore,
     ]
 }
 
