@@ -70,6 +70,7 @@ class History:
         self.strays = []
         self.problems = []
         self._bodies = {}
+        self._jumps = {}
 
     # Recording; on the thread of the connection.
 
@@ -80,7 +81,7 @@ class History:
             not known or event.sequence > known[-1].sequence
         )
         if first:
-            expected = known[-1].sequence + 1 if known else 1
+            expected = known[-1].sequence + 1 + self._jumps.pop(event.room, 0) if known else 1
             if event.sequence != expected:
                 self.problems.append(f"{event!r} came where {expected} was due")
             known.append(event)
@@ -102,6 +103,15 @@ class History:
     def note_letter(self, body, properties):
         self.letters.append((body, properties))
         self.changed.tell()
+
+    def restored(self, sequences, instant, jump=1_000_000):
+        """A backup was restored: what was told and answered after it is forgotten, and each room's numbers jump."""
+        for room, known in self.rooms.items():
+            known[:] = [event for event in known if event.sequence <= sequences.get(room, 0)]
+            if known:
+                self._jumps[room] = jump
+        for call in self.calls.values():
+            call.replies = [(reply, p) for reply, p in call.replies if seconds(reply["serverTime"]) <= instant]
 
     # Waiting.
 
@@ -171,7 +181,10 @@ class History:
             events = self.rooms.get(room)
             if not events or not reply["ok"] or events[-1].sequence < reply["sequence"]:
                 continue
-            event = events[reply["sequence"] - 1]
+            event = next((event for event in events if event.sequence == reply["sequence"]), None)
+            if event is None:
+                problems.append(f"{room} {key}: {reply} names an event that was not heard")
+                continue
             wanted = {
                 "extend": {"session.extended"},
                 "leave": {"participant.left"},
