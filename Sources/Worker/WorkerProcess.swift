@@ -72,7 +72,8 @@ package struct WorkerProcess: Sendable {
         do throws(ControlSocket.Failure) {
             return try ControlSocket(store: store) { mailbox.put(.backup($0)) }
         } catch {
-            log.warning("no backups while this worker runs: its socket cannot be made", ["error": error.reason])
+            log.warning(
+                "no backups while this worker runs: its socket cannot be made", ["error": error.reason])
             return nil
         }
     }

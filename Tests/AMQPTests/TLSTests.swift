@@ -10,11 +10,12 @@ private final class TLSServer: Sendable {
     private let directory: String
     private let pid: pid_t
 
-    static func make(arguments: [String] = []) async throws -> TLSServer {
-        try await aside { try TLSServer(arguments: arguments) }
+    /// - Parameter isExpired: its certificate was good until yesterday.
+    static func make(arguments: [String] = [], isExpired: Bool = false) async throws -> TLSServer {
+        try await aside { try TLSServer(arguments: arguments, isExpired: isExpired) }
     }
 
-    private init(arguments: [String]) throws {
+    private init(arguments: [String], isExpired: Bool) throws {
         var template = Array("/tmp/amqp-tls-XXXXXX".utf8CString)
         directory = String(cString: try #require(mkdtemp(&template)))
         certificate = directory + "/cert.pem"
@@ -24,9 +25,14 @@ private final class TLSServer: Sendable {
             "-addext",
             "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate,
         ])
-        var status: Int32 = 0
-        waitpid(made, &status, 0)
-        try #require(status == 0, "openssl could not make a certificate")
+        try Self.wait(made)
+        if isExpired {
+            // `req` takes no days in the past.
+            try Self.wait(
+                Self.run([
+                    "x509", "-in", certificate, "-signkey", key, "-days", "-1", "-out", certificate,
+                ]))
+        }
         port = try FakeBroker.closedPort()
         pid = try Self.run(
             ["s_server", "-accept", "127.0.0.1:\(port)", "-cert", certificate, "-key", key, "-quiet"]
@@ -36,8 +42,32 @@ private final class TLSServer: Sendable {
     deinit {
         kill(pid, SIGKILL)
         waitpid(pid, nil, 0)
-        for name in ["cert.pem", "key.pem"] { unlink(directory + "/" + name) }
+        for name in ["cert.pem", "key.pem", "encrypted.pem"] { unlink(directory + "/" + name) }
         rmdir(directory)
+    }
+
+    /// Its own certificate, with its key or with another file for it.
+    func client(key: String? = nil) -> LinkConfiguration.ClientCertificate {
+        LinkConfiguration.ClientCertificate(
+            certificateFile: certificate, keyFile: key ?? directory + "/key.pem")
+    }
+
+    /// The server's key once more, with a passphrase.
+    func encryptedKey() async throws -> String {
+        let path = directory + "/encrypted.pem"
+        return try await aside { [directory] in
+            let made = try Self.run([
+                "pkey", "-in", directory + "/key.pem", "-aes256", "-passout", "pass:secret", "-out", path,
+            ])
+            try Self.wait(made)
+            return path
+        }
+    }
+
+    private static func wait(_ pid: pid_t) throws {
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+        try #require(status == 0, "openssl could not make a file")
     }
 
     private static func run(_ arguments: [String]) throws -> pid_t {
@@ -56,11 +86,13 @@ private final class TLSServer: Sendable {
     }
 
     /// The first thing a link says about this server, once it listens.
-    func verdict(host: String, caFile: String) async throws -> AMQPError {
+    func verdict(
+        host: String, caFile: String, client: LinkConfiguration.ClientCertificate? = nil
+    ) async throws -> AMQPError {
         let configuration = LinkConfiguration(
             endpoint: Endpoint(
                 isTLS: true, host: host, port: port, user: "u", password: Secret("p"), virtualHost: "/"),
-            connectionName: "tls", caFile: caFile, connectTimeout: .seconds(1),
+            connectionName: "tls", caFile: caFile, clientCertificate: client, connectTimeout: .seconds(1),
             backoff: Backoff(first: .milliseconds(20), maximum: .milliseconds(100)))
         let log = EventLog()
         let link = Link(configuration: configuration, channels: { [] }, observer: log.observer)
@@ -94,14 +126,58 @@ struct TLSTests {
             host: "localhost", caFile: "/etc/ssl/certs/ca-certificates.crt")
         #expect(stranger.kind == .tls)
         #expect(stranger.isConfiguration)
+        #expect(stranger.text.contains("not trusted: self-signed certificate"))
         let otherName = try await server.verdict(host: "127.0.0.1", caFile: server.certificate)
         #expect(otherName.kind == .tls)
         #expect(otherName.isConfiguration)
+        #expect(otherName.text.contains("is for another name"))
+    }
+
+    @Test("an expired certificate is refused and called expired")
+    func expired() async throws {
+        let server = try await TLSServer.make(isExpired: true)
+        let error = try await server.verdict(host: "localhost", caFile: server.certificate)
+        #expect(error.kind == .tls && error.isConfiguration)
+        #expect(error.text.contains("expired"))
+    }
+
+    @Test("files that cannot be used are named before anything is sent")
+    func files() async throws {
+        let server = try await TLSServer.make()
+        let other = try await TLSServer.make()
+        let encrypted = try await server.encryptedKey()
+        let missing = try await server.verdict(host: "localhost", caFile: "/nowhere/ca.pem")
+        #expect(missing.text.contains("CA file /nowhere/ca.pem cannot be used"))
+        for (client, words) in [
+            (server.client(key: encrypted), "has a passphrase"),
+            (server.client(key: "/nowhere/key.pem"), "key file /nowhere/key.pem cannot be used"),
+            (server.client(key: server.certificate), "cannot be used"),
+            (server.client(key: other.client().keyFile), "key values mismatch"),
+        ] {
+            let error = try await server.verdict(
+                host: "localhost", caFile: server.certificate, client: client)
+            #expect(error.kind == .tls && error.isConfiguration)
+            #expect(error.text.contains(words), "\(error)")
+        }
+    }
+
+    @Test("a peer that wants a client certificate is told apart")
+    func wantsCertificate() async throws {
+        let server = try await TLSServer.make(arguments: ["-Verify", "1", "-verify_return_error"])
+        let none = try await server.verdict(host: "localhost", caFile: server.certificate)
+        #expect(none.text.contains("wants a client certificate"), "\(none)")
+        #expect(none.isConfiguration)
+        let stranger = try await TLSServer.make()
+        let refused = try await server.verdict(
+            host: "localhost", caFile: server.certificate, client: stranger.client())
+        #expect(refused.text.contains("refuses our certificate"), "\(refused)")
     }
 
     @Test("nothing older than TLS 1.2 is accepted")
     func oldVersion() async throws {
         let server = try await TLSServer.make(arguments: ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
-        #expect(try await server.verdict(host: "localhost", caFile: server.certificate).kind == .tls)
+        let error = try await server.verdict(host: "localhost", caFile: server.certificate)
+        #expect(error.kind == .tls && error.isConfiguration)
+        #expect(error.text.contains("protocol"), "\(error)")
     }
 }

@@ -26,6 +26,8 @@ struct ConfigurationProblemTests {
             ("OVERTIME_AMQP_HEARTBEAT", ["0", "0s", "500ms", "1500ms", "11m", "-10s", "10 s", "ten", ""]),
             ("OVERTIME_AMQP_LOG", ["0s", "Off", "999ms", "4000d", ""]),
             ("OVERTIME_AMQP_OPERATORS", [",", "a,,b", "a,"]),
+            ("OVERTIME_AMQP_CA", [""]),
+            ("OVERTIME_AMQP_LOGIN", ["external", "plain", ""]),
             ("OVERTIME_EVENTS_SOURCE", ["", "a b", "ä", String(repeating: "x", count: 129)]),
             (
                 "OVERTIME_STORE",

@@ -112,7 +112,9 @@ struct ConfigurationTests {
             "OVERTIME_SHARDS": "4",
             "OVERTIME_AMQP_DECLARE": "false", "OVERTIME_AMQP_REPLIES": "exchange",
             "OVERTIME_AMQP_HEARTBEAT": "5s", "OVERTIME_AMQP_LOG": "off",
-            "OVERTIME_AMQP_OPERATORS": "ops, backend",
+            "OVERTIME_AMQP_OPERATORS": "ops, backend", "OVERTIME_AMQP_CA": "/etc/ca.pem",
+            "OVERTIME_AMQP_CERTIFICATE": "c.pem", "OVERTIME_AMQP_KEY": "k.pem",
+            "OVERTIME_AMQP_LOGIN": "certificate",
             "OVERTIME_EVENTS_SOURCE": "urn:video", "OVERTIME_STORE": "sqlite:/var/lib/o.db",
             "OVERTIME_ROOMS_ADHOC": "true", "OVERTIME_ROOMS_DURATION": "1h30m",
             "OVERTIME_ROOMS_RETENTION": "90d",
@@ -123,7 +125,8 @@ struct ConfigurationTests {
         expected.amqp = .init(
             url: Secret("amqps://u:p@broker/vhost"), prefix: "p", shards: 4, declare: false,
             replies: .exchange,
-            heartbeatSeconds: 5, logRetentionMilliseconds: nil, operators: ["ops", "backend"])
+            heartbeatSeconds: 5, logRetentionMilliseconds: nil, operators: ["ops", "backend"],
+            ca: "/etc/ca.pem", certificate: "c.pem", key: "k.pem", login: .certificate)
         expected.events.source = "urn:video"
         expected.store = .sqlite(path: "/var/lib/o.db")
         expected.rooms = .init(

@@ -6,7 +6,9 @@ internal import Glibc
 /// The library has no locks, so this class is not `Sendable` and never leaves its thread. It only moves frames:
 /// nothing here waits for an answer except the login. After any error the connection is of no more use.
 final class Connection {
-    private let state: amqp_connection_state_t
+    let state: amqp_connection_state_t
+    /// What is known of the peer's certificate; nil without TLS.
+    var tls: TLSVerdict?
     private let arena = Arena()
 
     private(set) var frameMaximum = 0
@@ -38,40 +40,6 @@ final class Connection {
         amqp_tcp_socket_set_sockfd(socket, descriptor)
     }
 
-    /// Connects over TLS, at least 1.2, and always verifies the peer and its name.
-    func openTLS(host: String, port: UInt16, caFile: String, timeout: Duration) throws(AMQPError) {
-        guard let socket = amqp_ssl_socket_new(state) else {
-            throw AMQPError(scope: .connection, kind: .resources, text: "no memory for a TLS socket")
-        }
-        amqp_ssl_socket_set_verify_peer(socket, 1)
-        amqp_ssl_socket_set_verify_hostname(socket, 1)
-        // 0.11 never loads the system's own authorities.
-        guard amqp_ssl_socket_set_cacert(socket, caFile) == AMQP_STATUS_OK.rawValue else {
-            throw AMQPError(
-                scope: .connection, kind: .tls,
-                text: "the CA file \(SafeText.oneLine(caFile.utf8)) cannot be used",
-                isConfiguration: true)
-        }
-        let versions = amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST)
-        guard versions == AMQP_STATUS_OK.rawValue else {
-            throw AMQPError(
-                scope: .connection, kind: .tls, text: "TLS 1.2 is not available", isConfiguration: true)
-        }
-        var limit = timeval(timeout)
-        let status = amqp_socket_open_noblock(socket, host, Int32(port), &limit)
-        guard status == AMQP_STATUS_OK.rawValue else {
-            if status == AMQP_STATUS_TIMEOUT.rawValue {
-                throw AMQPError(
-                    scope: .connection, kind: .handshakeTimeout, text: "connect over TLS: timed out")
-            }
-            if status == AMQP_STATUS_SOCKET_ERROR.rawValue {
-                throw AMQPError(
-                    scope: .connection, kind: .unreachable, text: "connect over TLS: no connection")
-            }
-            throw AMQPError(status: status, doing: "connect over TLS", isLogin: true)
-        }
-    }
-
     /// Logs in with all the capabilities that the link depends on, and returns the broker's properties.
     func logIn(_ configuration: LinkConfiguration) throws(AMQPError) -> Table {
         let endpoint = configuration.endpoint
@@ -81,16 +49,27 @@ final class Connection {
         var rpcLimit = timeval(configuration.rpcTimeout)
         amqp_set_rpc_timeout(state, &rpcLimit)
         var properties = arena.table(Self.clientProperties(configuration))
-        let reply = overtime_login_plain(
-            state, endpoint.virtualHost, 0, Self.frameMaximum, Int32(max(1, configuration.heartbeatSeconds)),
-            &properties, endpoint.user, endpoint.password.value)
+        let heartbeat = Int32(max(1, configuration.heartbeatSeconds))
+        let reply =
+            switch configuration.login {
+            case .password:
+                overtime_login_plain(
+                    state, endpoint.virtualHost, 0, Self.frameMaximum, heartbeat, &properties, endpoint.user,
+                    endpoint.password.value)
+            case .certificate:
+                // The broker takes the name from the certificate, whatever is said here; nothing at all makes the
+                // library fail.
+                overtime_login_external(
+                    state, endpoint.virtualHost, 0, Self.frameMaximum, heartbeat, &properties,
+                    endpoint.user.isEmpty ? "certificate" : endpoint.user)
+            }
         switch reply.reply_type {
         case AMQP_RESPONSE_NORMAL:
             break
         case AMQP_RESPONSE_SERVER_EXCEPTION:
             throw serverException(reply.reply)
         case AMQP_RESPONSE_LIBRARY_EXCEPTION:
-            throw AMQPError(status: reply.library_error, doing: "log in", isLogin: true)
+            throw loginError(reply.library_error, configuration)
         default:
             throw AMQPError(
                 scope: .connection, kind: .handshake, text: "log in: the peer closed the connection")

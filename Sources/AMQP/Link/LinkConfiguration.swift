@@ -7,8 +7,11 @@ package struct LinkConfiguration: Sendable {
     package var version: String
     /// At least 1: without heartbeats a dead peer is never noticed.
     package var heartbeatSeconds: UInt16
-    /// The authorities trusted for `amqps`.
+    /// The authorities trusted for `amqps`. Read anew at each connection, as are the two below.
     package var caFile: String
+    /// What this client shows to a broker that asks for a certificate.
+    package var clientCertificate: ClientCertificate?
+    package var login: Login
     /// For name resolution, and again for the connection with its login.
     package var connectTimeout: Duration
     /// For each answer of the broker; too late is a lost connection.
@@ -18,6 +21,7 @@ package struct LinkConfiguration: Sendable {
     package init(
         endpoint: Endpoint, connectionName: String, product: String = "overtime", version: String = "",
         heartbeatSeconds: UInt16 = 10, caFile: String = "/etc/ssl/certs/ca-certificates.crt",
+        clientCertificate: ClientCertificate? = nil, login: Login = .password,
         connectTimeout: Duration = .seconds(5), rpcTimeout: Duration = .seconds(10),
         backoff: Backoff = Backoff()
     ) {
@@ -27,9 +31,32 @@ package struct LinkConfiguration: Sendable {
         self.version = version
         self.heartbeatSeconds = max(1, heartbeatSeconds)
         self.caFile = caFile
+        self.clientCertificate = clientCertificate
+        self.login = login
         self.connectTimeout = connectTimeout
         self.rpcTimeout = rpcTimeout
         self.backoff = backoff
+    }
+}
+
+extension LinkConfiguration {
+    /// PEM files: the certificate with its chain, and its key, which has no passphrase.
+    package struct ClientCertificate: Hashable, Sendable {
+        package var certificateFile: String
+        package var keyFile: String
+
+        package init(certificateFile: String, keyFile: String) {
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+        }
+    }
+
+    /// How the broker learns who this is.
+    package enum Login: Hashable, Sendable {
+        /// User and password of the URL (SASL PLAIN).
+        case password
+        /// The client certificate (SASL EXTERNAL); the broker needs the plugin rabbitmq_auth_mechanism_ssl.
+        case certificate
     }
 }
 

@@ -91,9 +91,7 @@ final class LinkLoop {
         if endpoint.isTLS {
             // The library checks the certificate only against the name that it connects to, so it resolves the name
             // a second time; the look-up above has bounded that in all but the unluckiest case.
-            try connection.openTLS(
-                host: endpoint.host, port: endpoint.port, caFile: configuration.caFile,
-                timeout: configuration.connectTimeout)
+            try connection.openTLS(configuration)
         } else {
             try connection.adopt(
                 Dialer.connect(to: addresses, timeout: configuration.connectTimeout, stop: control.stop))

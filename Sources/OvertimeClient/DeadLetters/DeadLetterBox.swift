@@ -70,7 +70,11 @@ package final class DeadLetterBox {
     }
 
     /// Whom a retried command is sent as.
-    package var user: ShortString? { ShortString(connection.endpoint.user) }
+    ///
+    /// With a certificate it is the broker that makes the name of it.
+    package var user: ShortString? {
+        connection.login == .password ? ShortString(connection.endpoint.user) : nil
+    }
 
     /// Looks at every letter once, until `deadline` of the monotonic clock (milliseconds). `judge` is asked in the order
     /// of the queue.

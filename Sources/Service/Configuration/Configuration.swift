@@ -2,8 +2,6 @@
 package struct Configuration: Sendable, Equatable {
     package struct AMQP: Sendable, Equatable {
         package var url = Secret("amqp://guest:guest@127.0.0.1:5672/%2f")
-        /// The certificate authorities of `amqps://`.
-        package var ca = "/etc/ssl/certs/ca-certificates.crt"
         package var prefix = "overtime"
         package var shards = 1
         package var declare = true
@@ -13,6 +11,20 @@ package struct Configuration: Sendable, Equatable {
         package var logRetentionMilliseconds: Int64? = 7 * 86_400_000
         /// The `user_id`s that may extend and destroy without being in the room.
         package var operators: [String] = []
+        /// The authorities trusted for `amqps://`.
+        package var ca = "/etc/ssl/certs/ca-certificates.crt"
+        /// The client certificate with its chain, and its key; nil where none is shown.
+        package var certificate: String?
+        package var key: String?
+        package var login = Login.password
+    }
+
+    /// How the broker learns who this is.
+    package enum Login: String, Sendable, CaseIterable {
+        /// User and password of the URL.
+        case password
+        /// The client certificate (SASL EXTERNAL).
+        case certificate
     }
 
     /// Where replies are published.

@@ -1,6 +1,6 @@
 extension ConfigurationKey {
     /// Every key, in the order of `--help` and of `config/overtime.json5`.
-    package static let all: [ConfigurationKey] = amqp + storage + output
+    package static let all: [ConfigurationKey] = amqp + tls + storage + output
 
     private static let amqp = [
         ConfigurationKey(
@@ -13,16 +13,6 @@ extension ConfigurationKey {
         ) { text, configuration in
             guard ConfigurationValue.isBrokerURL(text) else { return false }
             configuration.amqp.url = Secret(text)
-            return true
-        },
-        ConfigurationKey(
-            "amqp.ca", variable: "OVERTIME_AMQP_CA", placeholder: "FILE", kind: .text,
-            default: "/etc/ssl/certs/ca-certificates.crt",
-            help: "PEM file of the authorities trusted for amqps://",
-            expected: "the path of a PEM file", show: { $0.amqp.ca }
-        ) { text, configuration in
-            guard !text.isEmpty, !text.utf8.contains(0) else { return false }
-            configuration.amqp.ca = text
             return true
         },
         ConfigurationKey(
@@ -103,6 +93,48 @@ extension ConfigurationKey {
         ) { text, configuration in
             guard let names = ConfigurationValue.list(text) else { return false }
             configuration.amqp.operators = names
+            return true
+        },
+    ]
+
+    private static let tls = [
+        ConfigurationKey(
+            "amqp.ca", variable: "OVERTIME_AMQP_CA", placeholder: "FILE", kind: .text,
+            default: "/etc/ssl/certs/ca-certificates.crt",
+            help: "the authorities trusted for amqps://, PEM",
+            expected: "the path of a PEM file", show: { $0.amqp.ca }
+        ) { text, configuration in
+            guard ConfigurationValue.isPath(text) else { return false }
+            configuration.amqp.ca = text
+            return true
+        },
+        ConfigurationKey(
+            "amqp.certificate", variable: "OVERTIME_AMQP_CERTIFICATE", placeholder: "FILE", kind: .text,
+            default: "",
+            help: "the client certificate with its chain for amqps://, PEM",
+            expected: "the path of a PEM file", show: { $0.amqp.certificate ?? "" }
+        ) { text, configuration in
+            guard text.isEmpty || ConfigurationValue.isPath(text) else { return false }
+            configuration.amqp.certificate = text.isEmpty ? nil : text
+            return true
+        },
+        ConfigurationKey(
+            "amqp.key", variable: "OVERTIME_AMQP_KEY", placeholder: "FILE", kind: .text, default: "",
+            help: "the client certificate's key, PEM without a passphrase",
+            expected: "the path of a PEM file", show: { $0.amqp.key ?? "" }
+        ) { text, configuration in
+            guard text.isEmpty || ConfigurationValue.isPath(text) else { return false }
+            configuration.amqp.key = text.isEmpty ? nil : text
+            return true
+        },
+        ConfigurationKey(
+            "amqp.login", variable: "OVERTIME_AMQP_LOGIN", placeholder: "HOW", kind: .text,
+            default: "password",
+            help: "log in with the URL's password, or with the certificate (SASL EXTERNAL)",
+            expected: "password or certificate", show: { $0.amqp.login.rawValue }
+        ) { text, configuration in
+            guard let login = Configuration.Login(rawValue: text) else { return false }
+            configuration.amqp.login = login
             return true
         },
     ]

@@ -76,4 +76,6 @@ enum ConfigurationValue {
     private static func isLetter(_ byte: UInt8) -> Bool {
         (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
+
+    static func isPath(_ text: String) -> Bool { !text.isEmpty && !text.utf8.contains(0) }
 }

@@ -8,6 +8,8 @@ final class PageCopy {
     private let path: String
     private var destination: OpaquePointer?
     private var backup: OpaquePointer?
+    /// Steps in a row that found the database locked.
+    private var refusals = 0
 
     /// - Parameter path: an empty file that nobody else uses.
     init(from source: OpaquePointer, to path: String) throws(BackupError) {
@@ -27,7 +29,14 @@ final class PageCopy {
     func step(pages: Int32) throws(BackupError) -> Bool {
         guard let backup else { throw .interrupted("the copy has ended already") }
         switch sqlite3_backup_step(backup, pages) {
-        case SQLITE_OK, SQLITE_BUSY, SQLITE_LOCKED: return false
+        case SQLITE_OK:
+            refusals = 0
+            return false
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            // Another program's doing: neither file is used by anybody else of ours.
+            refusals += 1
+            guard refusals < 10 else { throw .interrupted("another program locks the database") }
+            return false
         case SQLITE_DONE:
             let result = end()
             guard result == SQLITE_OK else {

@@ -25,6 +25,7 @@ struct Composition {
         var problems = reading.problems
         let endpoint = endpoint(reading, &problems)
         let topology = topology(reading, &problems)
+        if let endpoint { problems += tlsProblems(reading.configuration.amqp, endpoint) }
         if let endpoint, let topology, problems.isEmpty {
             return Composition(
                 configuration: reading.configuration, settings: reading.settings, endpoint: endpoint,
@@ -56,6 +57,21 @@ struct Composition {
         }
     }
 
+    /// What fits together badly; a certificate that is never shown must not be silent.
+    private static func tlsProblems(_ amqp: Configuration.AMQP, _ endpoint: Endpoint) -> [String] {
+        var problems: [String] = []
+        if (amqp.certificate == nil) != (amqp.key == nil) {
+            problems.append("amqp.certificate and amqp.key go together: set both or none")
+        }
+        if amqp.certificate != nil, !endpoint.isTLS {
+            problems.append("amqp.certificate has no effect on amqp://: use amqps://")
+        }
+        if amqp.login == .certificate, amqp.certificate == nil {
+            problems.append("amqp.login certificate needs amqp.certificate and amqp.key")
+        }
+        return problems
+    }
+
     /// In the largest unit that divides it, as RabbitMQ's streams take it.
     private static func logAge(_ milliseconds: Int64) -> String {
         let units: [(String, Int64)] = [("D", 86_400_000), ("h", 3_600_000), ("m", 60_000)]
@@ -74,9 +90,17 @@ struct Composition {
         LinkConfiguration(
             endpoint: endpoint, connectionName: "\(name) pid \(getpid())", version: Version.current,
             heartbeatSeconds: UInt16(clamping: configuration.amqp.heartbeatSeconds),
-            caFile: configuration.amqp.ca,
+            caFile: configuration.amqp.ca, clientCertificate: clientCertificate,
+            login: configuration.amqp.login == .certificate ? .certificate : .password,
             // Five tries of what is wrong for good fit into 30 s.
             backoff: AMQP.Backoff(maximum: .seconds(6)))
+    }
+
+    private var clientCertificate: LinkConfiguration.ClientCertificate? {
+        guard let certificate = configuration.amqp.certificate, let key = configuration.amqp.key else {
+            return nil
+        }
+        return LinkConfiguration.ClientCertificate(certificateFile: certificate, keyFile: key)
     }
 
     var workerSettings: WorkerSettings {
