@@ -174,6 +174,7 @@ class History:
                     if reason not in ("invalid_command", "id_reused"):
                         by_key[reply["room"], reply["id"]].append(reply)
         effects = defaultdict(set)
+        numbered = {}
         for (room, key), replies in by_key.items():
             if any(reply != replies[0] for reply in replies):
                 problems.append(f"{room} {key}: answers differ: {replies}")
@@ -181,7 +182,9 @@ class History:
             events = self.rooms.get(room)
             if not events or not reply["ok"] or events[-1].sequence < reply["sequence"]:
                 continue
-            event = next((event for event in events if event.sequence == reply["sequence"]), None)
+            if room not in numbered:
+                numbered[room] = {event.sequence: event for event in events}
+            event = numbered[room].get(reply["sequence"])
             if event is None:
                 problems.append(f"{room} {key}: {reply} names an event that was not heard")
                 continue
