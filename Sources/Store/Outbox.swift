@@ -16,11 +16,13 @@ package struct OutboxDraft: Hashable, Sendable {
     /// Seconds since 1970, as AMQP counts.
     package let timestamp: Int64
     package let body: [UInt8]
+    /// The header `traceparent`; nil for none.
+    package let trace: String?
     package let format: Int64
 
     package init(
         room: RoomID, sequence: Int64, type: String, messageID: String, timestamp: Int64, body: [UInt8],
-        format: Int64 = Self.currentFormat
+        trace: String? = nil, format: Int64 = Self.currentFormat
     ) {
         self.room = room
         self.sequence = sequence
@@ -28,6 +30,7 @@ package struct OutboxDraft: Hashable, Sendable {
         self.messageID = messageID
         self.timestamp = timestamp
         self.body = body
+        self.trace = trace
         self.format = format
     }
 }

@@ -9,6 +9,8 @@ struct PendingCommand {
     let job: UInt64
     let command: Command
     let actor: Actor
+    /// The trace it belongs to, which its events carry on; nil for none.
+    let trace: TraceParent?
     /// As it came, should it have to be given up.
     let delivery: Delivery
     /// Where the answer goes; nil for nowhere.
@@ -22,6 +24,12 @@ struct PendingTick {
     let job: UInt64
     let rooms: [RoomID]
     let reply: ReplyAddress?
+}
+
+/// The event behind a draft, and the command that led to it; nil where time alone did.
+struct EventOrigin {
+    let event: Event
+    let command: PendingCommand?
 }
 
 /// Rooms brought up to date with one batch: ticks first, then commands in order. Pure: what it decided is in
@@ -44,8 +52,8 @@ struct BatchDecision {
     private var order: [RoomID] = []
     private var stored: [CommandKey: StoredAnswer]
     private(set) var commit = BatchCommit()
-    /// The job of each drafted event, in the order of the drafts.
-    private(set) var eventJobs: [UInt64?] = []
+    /// Where each drafted event comes from, in the order of the drafts.
+    private(set) var origins: [EventOrigin] = []
     /// Command answers by job, as encoded.
     private(set) var answers: [(job: UInt64, reply: ReplyAddress, body: [UInt8])] = []
     /// Per tick the rooms with nothing due.
@@ -103,7 +111,7 @@ struct BatchDecision {
             if !transition.events.isEmpty, let dueAt = room.dueAt {
                 notes.lateness.append(max(now.milliseconds - dueAt.milliseconds, 0))
             }
-            apply(transition, to: id, job: nil)
+            apply(transition, to: id)
             if transition.events.isEmpty {
                 idle.append(
                     TickAnswer.Idle(
@@ -131,12 +139,12 @@ struct BatchDecision {
                 let refusal = Refusal(
                     .idReused, "this id was used before with another command: a new command needs a new id")
                 let decision = working(command.room).room.refuse(refusal, at: now)
-                apply(decision.transition, to: command.room, job: pending.job)
+                apply(decision.transition, to: command.room, for: pending)
                 notes.refused += 1
                 notes.commands.note(command.action.name, .refused)
                 return answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))
             }
-            apply(working(command.room).room.advanced(to: now), to: command.room, job: pending.job)
+            apply(working(command.room).room.advanced(to: now), to: command.room, for: pending)
             notes.repeated += 1
             notes.commands.note(command.action.name, .repeated)
             return answer(pending, with: earlier.reply)
@@ -159,7 +167,7 @@ struct BatchDecision {
         if case .user(let user) = pending.actor { participant = connection(of: user, in: command.room) }
         let decision = working(command.room).room.decide(
             command, by: pending.actor, participant: participant, at: now, settings: settings)
-        apply(decision.transition, to: command.room, job: pending.job)
+        apply(decision.transition, to: command.room, for: pending)
         if case .refused = decision.outcome {
             notes.refused += 1
             notes.commands.note(command.action.name, .refused)
@@ -193,7 +201,7 @@ struct BatchDecision {
         return state.participants[ParticipantKey(room: room, user: user)]
     }
 
-    private mutating func apply(_ transition: Transition, to id: RoomID, job: UInt64?) {
+    private mutating func apply(_ transition: Transition, to id: RoomID, for command: PendingCommand? = nil) {
         guard transition.isChange else { return }
         let before = rooms[id]?.room.sessionNumber
         rooms[id]?.isChanged = true
@@ -213,12 +221,13 @@ struct BatchDecision {
                 ParticipantWrite(room: id, session: transition.room.sessionNumber, change: change))
         }
         for event in transition.events {
-            let encoded = EventEncoder.encode(event, source: source)
+            let encoded = EventEncoder.encode(event, source: source, trace: command?.trace)
             commit.outbox.append(
                 OutboxDraft(
                     room: id, sequence: event.sequence, type: encoded.type, messageID: encoded.id,
-                    timestamp: event.time.milliseconds / 1_000, body: encoded.body))
-            eventJobs.append(job)
+                    timestamp: event.time.milliseconds / 1_000, body: encoded.body,
+                    trace: command?.trace?.text))
+            origins.append(EventOrigin(event: event, command: command))
         }
     }
 
@@ -228,15 +237,5 @@ struct BatchDecision {
             rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
         }
         commit.published = published
-    }
-}
-
-extension BatchDecision {
-    /// One line for each event, for whoever follows a room through the log.
-    func logEvents(to log: Log) {
-        for draft in commit.outbox {
-            log.debug(
-                "event", ["room": draft.room.text, "sequence": draft.sequence, "type": draft.type])
-        }
     }
 }

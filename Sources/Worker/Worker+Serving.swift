@@ -103,7 +103,8 @@ extension Worker {
             meters.noteAge(timestamp: properties.timestamp, now: now)
             let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands, since: arrivedAt)
             return PendingCommand(
-                job: job, command: command, actor: actor(of: command, properties), delivery: delivery,
+                job: job, command: command, actor: actor(of: command, properties),
+                trace: TraceParent(properties), delivery: delivery,
                 reply: replyAddress(of: properties), attempt: attempt)
         }
     }
@@ -205,9 +206,10 @@ extension Worker {
     /// It is durable: now it may be told.
     func finish(_ committed: Committed, commands: [PendingCommand], at uptime: Int64) {
         let decision = committed.decision
-        for ((draft, job), position) in zip(
-            zip(decision.commit.outbox, decision.eventJobs), committed.positions)
+        for ((draft, origin), position) in zip(
+            zip(decision.commit.outbox, decision.origins), committed.positions)
         {
+            let job = origin.command?.job
             if let job { jobs.owe(1, to: job) }
             outbox.enqueue(OutboxMessage(position: position, draft: draft), job: job)
         }

@@ -140,6 +140,17 @@ struct EventEncoderTests {
                     appID: "overtime"))
     }
 
+    @Test("a trace stands in the header and, as CloudEvents names it, in the event")
+    func trace() throws {
+        let event = Event(
+            room: "demo", sequence: 7, session: 1, time: Self.time, kind: .destroyAcknowledged(by: "m"))
+        let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let trace = try #require(TraceParent(text))
+        let encoded = EventEncoder.encode(event, source: "x", trace: trace)
+        #expect(encoded.body.text.contains(#""sequence":"7","traceparent":"\#(text)","data":"#))
+        #expect(encoded.properties.headers?["traceparent"] == .text(text))
+    }
+
     @Test("the longest room and the highest number still fit the message's id")
     func longestID() {
         let room = RoomID(String(repeating: "é", count: 64))

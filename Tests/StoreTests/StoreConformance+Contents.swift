@@ -105,7 +105,10 @@ extension StoreConformance {
     func outbox(_ factory: StoreFactory) throws {
         let fixture = try factory.make()
         let store = fixture.store
-        let drafts = (1...5).map { draft(RoomID("room \($0 % 2)"), $0, body: Array("body \($0)".utf8)) }
+        let drafts = (1...5).map {
+            draft(
+                RoomID("room \($0 % 2)"), $0, body: Array("body \($0)".utf8), trace: $0 == 2 ? "a trace" : nil)
+        }
         let positions = try store.commit(BatchCommit(outbox: drafts))
         #expect(positions == positions.sorted() && Set(positions).count == 5)
         let all = try store.unpublished(after: 0, limit: 9)

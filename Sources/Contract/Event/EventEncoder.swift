@@ -23,7 +23,8 @@ package struct EncodedEvent: Hashable, Sendable {
 package enum EventEncoder {
     package static let contentType: ShortString = "application/cloudevents+json"
 
-    package static func encode(_ event: Event, source: String) -> EncodedEvent {
+    /// `trace` is the trace of the command that led to the event; nil for none.
+    package static func encode(_ event: Event, source: String, trace: TraceParent? = nil) -> EncodedEvent {
         let type = EventType(event.kind).rawValue
         let id = "\(event.room.text):\(event.sequence)"
         let body = JSONWriter.object { writer in
@@ -35,11 +36,12 @@ package enum EventEncoder {
             writer.field("time", event.time)
             writer.field("datacontenttype", "application/json")
             writer.field("sequence", String(event.sequence))
+            if let trace { writer.field("traceparent", trace.text) }
             writer.field("data") { EventData.write(event, to: &$0) }
         }
         let properties = properties(
             type: type, id: id, room: event.room, sequence: event.sequence,
-            seconds: event.time.milliseconds / 1_000)
+            seconds: event.time.milliseconds / 1_000, trace: trace?.text)
         return EncodedEvent(type: type, id: id, properties: properties, body: body)
     }
 
@@ -47,14 +49,12 @@ package enum EventEncoder {
     ///
     /// The id always fits a short string: a room has at most 128 bytes, a sequence 19.
     package static func properties(
-        type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64
+        type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64, trace: String? = nil
     ) -> Properties {
-        Properties(
-            contentType: contentType,
-            headers: [
-                "room": .text(room.text),
-                "sequence": .int64(sequence),
-            ],
+        var headers: Table = ["room": .text(room.text), "sequence": .int64(sequence)]
+        headers[TraceParent.header] = trace.map(FieldValue.text)
+        return Properties(
+            contentType: contentType, headers: headers,
             deliveryMode: 2, messageID: ShortString(id),
             timestamp: UInt64(max(seconds, 0)), type: ShortString(type),
             appID: "overtime")

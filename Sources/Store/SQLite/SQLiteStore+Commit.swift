@@ -153,6 +153,7 @@ extension SQLiteStore {
             statement.bind(5, draft.messageID)
             statement.bind(6, draft.timestamp)
             statement.bind(7, draft.body)
+            statement.bind(8, draft.trace)
             try statement.run()
             positions.append(link.connection.lastInsertedRow)
         }

@@ -10,7 +10,7 @@ enum Schema {
     static let applicationID: Int64 = 0x4F56_5254
 
     /// Migration n makes schema n of schema n − 1.
-    static let migrations: [String] = [rooms]
+    static let migrations: [String] = [rooms, traces]
 
     /// `rooms` holds everything that an ordinary command changes, in one row. Definitions stand beside it,
     /// each text once with a count of its uses, because they are long, mostly alike and rarely change.
@@ -113,4 +113,7 @@ enum Schema {
         ) STRICT;
         INSERT INTO probes (id, count) VALUES (1, 0);
         """
+
+    /// The trace that an event belongs to, for its header; NULL for none.
+    private static let traces = "ALTER TABLE outbox ADD COLUMN trace TEXT;"
 }

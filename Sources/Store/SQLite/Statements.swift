@@ -57,13 +57,13 @@ final class Statements {
 
         insertOutbox = try connection.statement(
             """
-            INSERT INTO outbox (format, room, sequence, type, message_id, timestamp, body)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO outbox (format, room, sequence, type, message_id, timestamp, body, trace)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """)
         removeOutbox = try connection.statement("DELETE FROM outbox WHERE position BETWEEN ?1 AND ?2")
         outboxPage = try connection.statement(
             """
-            SELECT position, format, room, sequence, type, message_id, timestamp, body
+            SELECT position, format, room, sequence, type, message_id, timestamp, body, trace
             FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2
             """)
         oldestOutbox = try connection.statement("SELECT timestamp FROM outbox ORDER BY position LIMIT 1")

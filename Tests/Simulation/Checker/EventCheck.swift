@@ -61,7 +61,7 @@ struct EventCheck {
         }
         let properties = EventEncoder.properties(
             type: draft.type, id: draft.messageID, room: draft.room, sequence: draft.sequence,
-            seconds: draft.timestamp)
+            seconds: draft.timestamp, trace: draft.trace)
         guard message.body == draft.body, message.properties == properties,
             message.routingKey.string == draft.type
         else { return "I3: a copy of \(id) differs" }

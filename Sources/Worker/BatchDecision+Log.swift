@@ -1,0 +1,29 @@
+import Contract
+import RoomCore
+import Service
+
+extension BatchDecision {
+    /// One line for each event, for whoever follows a room through the log: what changes when a session ends stands
+    /// there always, who comes and goes only where `log.level` is debug.
+    func logEvents(to log: Log) {
+        for origin in origins {
+            if EventType.timing.contains(EventType(origin.event.kind)) {
+                log.info("event", origin.logFields)
+            } else {
+                log.debug("event", origin.logFields)
+            }
+        }
+    }
+}
+
+extension EventOrigin {
+    fileprivate var logFields: LogFields {
+        var fields: LogFields = [
+            "type": EventType(event.kind).rawValue, "room": event.room.text, "session": event.session,
+            "sequence": event.sequence,
+        ]
+        if let id = command?.command.id { fields.append("id", id.text) }
+        if let trace = command?.trace { fields.append("trace", String(trace.traceID)) }
+        return fields
+    }
+}
