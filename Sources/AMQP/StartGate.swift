@@ -19,6 +19,7 @@ package struct StartGate: Sendable {
     private let optional: Set<Part>
     private let tries: Int
     private var failures: [String: Int] = [:]
+    private var lastError: AMQPError?
 
     /// - Parameter optional: parts that stop nothing while they are down; only other arguments count there.
     package init(expecting expected: Set<Part>, optional: Set<Part> = [], tries: Int = 5) {
@@ -47,7 +48,11 @@ package struct StartGate: Sendable {
             }
             return count(error, "\(link)/\(channel)")
         case .disconnected(let error, _):
+            lastError = error
             return count(error, link)
+        case .stopped:
+            // Nobody asked for it: there was no thread or no descriptor to begin with, and nobody begins again.
+            return lastError
         default:
             return nil
         }

@@ -84,9 +84,7 @@ package struct SchedulerProcess: Sendable {
         while true {
             mailbox.take(into: &inputs, timeoutMilliseconds: wait)
             if !gate.hasStarted, let error = note(inputs, in: &gate) {
-                log.error(
-                    "giving up: the broker refuses what this scheduler needs", ["error": error.description])
-                return .configuration
+                return gaveUp(error)
             }
             let uptime = MonotonicClock.milliseconds()
             inputs.removeAll { if case .consumer(let event) = $0 { watch.handle(event) } else { false } }
@@ -101,6 +99,15 @@ package struct SchedulerProcess: Sendable {
             wait = scheduler.run(at: later)
             board?.turned(at: later) { scheduler.status }
         }
+    }
+
+    private func gaveUp(_ error: AMQPError) -> ProcessExit {
+        if error.kind == .resources {
+            log.error("giving up: the system has no room for this scheduler", ["error": error.description])
+            return .resources
+        }
+        log.error("giving up: the broker refuses what this scheduler needs", ["error": error.description])
+        return .configuration
     }
 
     private func note(_ inputs: [Scheduler.Input], in gate: inout StartGate) -> AMQPError? {

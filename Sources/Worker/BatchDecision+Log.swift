@@ -1,3 +1,4 @@
+import AMQP
 import Contract
 import RoomCore
 import Service
@@ -23,6 +24,9 @@ extension EventOrigin {
             "sequence": event.sequence,
         ]
         if let id = command?.command.id { fields.append("id", id.text) }
+        if let publisher = command?.delivery.properties.userID {
+            fields.append("publisher", publisher.description)
+        }
         if let trace = command?.trace { fields.append("trace", String(trace.traceID)) }
         return fields
     }

@@ -257,7 +257,10 @@ extension Worker {
         meters.deadLetters[reason, default: 0] += 1
         log.warning(
             "dead-lettered",
-            ["reason": reason, "detail": detail, "messageId": delivery.properties.messageID?.description])
+            [
+                "reason": reason, "detail": detail, "messageId": delivery.properties.messageID?.description,
+                "publisher": delivery.properties.userID?.description,
+            ])
     }
 
     /// A body too large to be held: the broker itself moves it to the dead letters, whole.

@@ -143,9 +143,7 @@ package struct WorkerProcess: Sendable {
         while !worker.isStopped {
             mailbox.take(into: &inputs, timeoutMilliseconds: wait)
             if !gate.hasStarted, let error = note(inputs, in: &gate) {
-                log.error(
-                    "giving up: the broker refuses what this worker needs", ["error": error.description])
-                return .configuration
+                return gaveUp(error)
             }
             let uptime = MonotonicClock.milliseconds()
             worker.handle(inputs, at: uptime)
@@ -157,6 +155,15 @@ package struct WorkerProcess: Sendable {
             }
         }
         return .ok
+    }
+
+    private func gaveUp(_ error: AMQPError) -> ProcessExit {
+        if error.kind == .resources {
+            log.error("giving up: the system has no room for this worker", ["error": error.description])
+            return .resources
+        }
+        log.error("giving up: the broker refuses what this worker needs", ["error": error.description])
+        return .configuration
     }
 
     private func note(_ inputs: [Worker.Input], in gate: inout StartGate) -> AMQPError? {

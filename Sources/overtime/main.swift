@@ -1,3 +1,4 @@
+import Glibc
 import Service
 
 /// The program's entry: finds the command, reads its options, runs it.
@@ -35,4 +36,16 @@ func run(_ words: [String]) -> ProcessExit {
     }
 }
 
+/// A closed standard descriptor would be given to the next file or socket, and what is printed would go there.
+func fillStandardDescriptors() {
+    while true {
+        let descriptor = open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard (0...2).contains(descriptor) else {
+            if descriptor > 2 { close(descriptor) }
+            return
+        }
+    }
+}
+
+fillStandardDescriptors()
 run(Array(CommandLine.arguments.dropFirst())).end()

@@ -79,6 +79,9 @@ import Testing
         ("amqp://h/v?heartbeat=1", .query),
         ("amqp://h?x", .query),
         ("amqp://h#x", .query),
+        ("amqp://u:hunter2#1@h", .query),
+        ("amqp://u:hunter2?1@h", .query),
+        ("amqp://u:1/hunter2@h", .forbiddenCharacter(part: "user information or virtual host")),
         ("amqp://h/" + String(repeating: "v", count: 256), .tooLong(part: "virtual host")),
     ]
 

@@ -34,7 +34,10 @@ struct RoundTripTests {
         }
     }
 
-    static let headers: Table = [
+    /// In the order that RabbitMQ 4 gives them back in; 3.10 keeps any.
+    static let headers = Table(unordered.entries.sorted { $0.key.description < $1.key.description })
+
+    private static let unordered: Table = [
         "bool": .bool(true), "int8": .int8(-8), "uint8": .uint8(200), "int16": .int16(-16),
         "uint16": .uint16(60_000),
         "int32": .int32(-32), "uint32": .uint32(4_000_000_000), "int64": .int64(.min), "float": .float(1.5),

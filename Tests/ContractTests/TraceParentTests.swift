@@ -30,7 +30,9 @@ struct TraceParentTests {
 
     @Test(
         "is as good as none where it is no text",
-        arguments: [FieldValue.int64(1), .void, .bytes(Array(text.utf8)), .string([0xFF]), .array([.text(text)])])
+        arguments: [
+            FieldValue.int64(1), .void, .bytes(Array(text.utf8)), .string([0xFF]), .array([.text(text)]),
+        ])
     func otherTypes(value: FieldValue) {
         #expect(TraceParent(Properties(headers: ["traceparent": value])) == nil)
         #expect(TraceParent(Properties()) == nil)

@@ -1,5 +1,6 @@
 """What a process finds around it: nowhere to write its log, few descriptors, little memory, odd signals."""
 
+import os
 import signal
 import time
 from contextlib import nullcontext
@@ -32,9 +33,45 @@ def test_a_log_that_cannot_be_written(installation, wire, history, worker):
             assert process.terminate()[0] == 0
 
 
+def test_standard_descriptors_that_are_closed(installation, wire, history, broker, worker):
+    """No file or socket of ours gets their numbers, so nothing that is printed goes there."""
+    worker.terminate()
+    line = "exec <&- >&- 2>&-"
+    worker = installation.start("worker", command=shell(line))
+    scheduler = installation.start("scheduler", command=shell(line))
+    plays(wire, history, "r1")
+    for connection in broker.listing("list_connections", "pid", "client_properties"):
+        if f"pid {worker.pid}" in str(connection) or f"pid {scheduler.pid}" in str(connection):
+            broker.ctl("close_connection", connection["pid"], "a test")
+    with no_hot_loop(scheduler):
+        plays(wire, history, "r2")
+    for process in (worker, scheduler):
+        for number in range(3):
+            assert os.readlink(f"/proc/{process.pid}/fd/{number}") == "/dev/null"
+        assert process.terminate()[0] == 0
+
+
+def test_a_log_whose_reader_stands_still(installation, wire, history, worker):
+    """Its pipe is full after a while: lines are lost, commands are not."""
+    worker.terminate()
+    reader, writer = os.pipe()
+    try:
+        environment = {"OVERTIME_LOG_LEVEL": "debug"}
+        worker = installation.start(
+            "worker", environment=environment, command=shell(f"exec >/proc/{os.getpid()}/fd/{writer} 2>&1")
+        )
+        calls = [wire.send("open", f"room-{number}") for number in range(2_000)]
+        for call in calls:
+            assert history.wait_reply(call, 60)["ok"]
+        assert worker.terminate()[0] == 0
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 def test_signals_that_mean_nothing(installation, wire, history, worker, scheduler):
     for process in (worker, scheduler):
-        for name in (signal.SIGPIPE, signal.SIGWINCH, signal.SIGCONT):
+        for name in (signal.SIGPIPE, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT):
             process.popen.send_signal(name)
     plays(wire, history, "r")
     assert worker.running and scheduler.running
@@ -62,13 +99,22 @@ def test_sixteen_schedulers(installation, wire, history, worker):
 
 def test_few_descriptors(installation, wire, history):
     """With too few it says so and does not run hot; with just enough it works."""
-    few = installation.start("worker", command=shell("ulimit -n 8"))
-    poll(lambda: len(few.lines) > 1 or not few.running, 15, "a line or an end")
-    began = time.monotonic()
-    with no_hot_loop(few) if few.running else nullcontext():
-        poll(lambda: time.monotonic() > began + 3, 4, "some tries")
-    few.kill()
-    assert len(few.lines) < 20, few.tail()
+    for component in ("worker", "scheduler"):
+        for limit in range(5, 17):
+            few = installation.start(component, command=shell(f"ulimit -n {limit}"))
+            began = time.monotonic()
+            poll(lambda few=few: len(few.lines) > 1 or not few.running, 15, "a line or an end")
+            with no_hot_loop(few) if few.running else nullcontext():
+                poll(
+                    lambda few=few, began=began: not few.running or time.monotonic() > began + 1, 5, "some tries"
+                )
+            # Either it ends, for its supervisor to begin anew, or it says that it tries again.
+            if few.running:
+                assert "again" in few.tail() or few.said("disconnected"), (limit, few.tail())
+                few.kill()
+            else:
+                assert few.popen.returncode in (71, 78, 127), (limit, few.popen.returncode, few.tail())
+            assert len(few.lines) < 20, few.tail()
     worker = installation.start("worker", command=shell("ulimit -n 32"))
     installation.ready(worker)
     installation.scheduler()

@@ -100,4 +100,28 @@ struct LogTests {
         defer { close(full) }
         Log(component: "worker", format: .json, descriptor: full).error("lost")
     }
+
+    @Test("a pipe that nobody reads stops nothing, and what was lost is counted once somebody does")
+    func unread() throws {
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe(&pipes) == 0)
+        defer { pipes.forEach { close($0) } }
+        let log = Log(component: "worker", format: .json, descriptor: pipes[1])
+        let text = String(repeating: "x", count: 1_000)
+        for _ in 0..<200 { log.info("line", ["text": text]) }
+
+        func read() -> String {
+            var bytes = [UInt8](repeating: 0, count: 1 << 20)
+            let count = Glibc.read(pipes[0], &bytes, bytes.count)
+            return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+        }
+        let before = read().split(separator: "\n").count
+        #expect(before > 30 && before < 200)
+        log.info("again")
+        let after = read().split(separator: "\n")
+        #expect(after.count == 2)
+        let said = #""message":"log lines were lost: nobody read them","count":\#(200 - before)}"#
+        #expect(after.first?.hasSuffix(said) == true)
+        #expect(after.last?.contains("again") == true)
+    }
 }

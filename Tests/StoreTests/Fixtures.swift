@@ -91,7 +91,9 @@ extension RoomStore {
     }
 }
 
-func draft(_ room: RoomID, _ sequence: Int64, body: [UInt8] = [1, 2, 3], trace: String? = nil) -> OutboxDraft {
+func draft(
+    _ room: RoomID, _ sequence: Int64, body: [UInt8] = [1, 2, 3], trace: String? = nil
+) -> OutboxDraft {
     OutboxDraft(
         room: room, sequence: sequence, type: "session.started", messageID: "\(room):\(sequence)",
         timestamp: 1_795_953_600 + sequence, body: body, trace: trace)

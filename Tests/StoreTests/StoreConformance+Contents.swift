@@ -107,7 +107,8 @@ extension StoreConformance {
         let store = fixture.store
         let drafts = (1...5).map {
             draft(
-                RoomID("room \($0 % 2)"), $0, body: Array("body \($0)".utf8), trace: $0 == 2 ? "a trace" : nil)
+                RoomID("room \($0 % 2)"), $0, body: Array("body \($0)".utf8), trace: $0 == 2 ? "a trace" : nil
+            )
         }
         let positions = try store.commit(BatchCommit(outbox: drafts))
         #expect(positions == positions.sorted() && Set(positions).count == 5)

@@ -77,8 +77,7 @@ final class LinkControl: Sendable {
                 shutdown(duplicate, Int32(SHUT_RDWR))
                 close(duplicate)
             }
-            socket.duplicate = nil
-            socket.isSession = false
+            socket = Socket(isStopping: socket.isStopping)
         }
     }
 

@@ -43,8 +43,8 @@ final class LinkLoop {
                 try runSession(connection)
                 break
             } catch {
-                control.release()
                 let reason = control.wasCut ? .cut : error
+                control.release()
                 endChannels(reason)
                 guard !control.isStopping else { break }
                 if let connectedAt,

@@ -16,7 +16,9 @@ extension Endpoint {
         }
         rest = rest[separator.upperBound...]
 
-        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        // Before anything is taken apart: in a password they would end the host early, and a part of it would be told.
+        guard !rest.contains("?"), !rest.contains("#") else { throw .query }
+        let authority = rest.prefix { $0 != "/" }
         let path = rest[authority.endIndex...]
         let at = authority.lastIndex(of: "@")
         (user, password) = try Self.userInformation(at.map { authority[..<$0] })
@@ -78,7 +80,8 @@ extension Endpoint {
 
     /// No path at all is the default `/`; a path that is only the slash is the virtual host with the empty name.
     private static func virtualHost(_ path: Substring) throws(EndpointError) -> String {
-        guard !path.contains("?"), !path.contains("#") else { throw .query }
+        // A slash in a password ends the host early, too.
+        guard !path.contains("@") else { throw .forbiddenCharacter(part: "user information or virtual host") }
         guard !path.isEmpty else { return "/" }
         let name = path.dropFirst()
         guard !name.contains("/") else { throw .tooManySlashes }

@@ -1,9 +1,11 @@
 import Glibc
+import Synchronization
 
 /// The log: one line a state change, on standard error, as text for people or JSON for programs.
 ///
 /// The message is a fixed phrase that can be searched for; what varies stands in the fields. Writing never fails and
-/// never stops the service: with a full disk lines are lost, rooms are not.
+/// never stops the service: with a full disk, or a pipe that nobody reads, lines are lost, rooms are not. How many were
+/// lost is said once somebody reads again.
 package final class Log: Sendable {
     package enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error
@@ -42,6 +44,10 @@ package final class Log: Sendable {
     private let shortTime: Bool
     private let descriptor: Int32
     private let clock: any WallClock
+    private let lost = Atomic<Int64>(0)
+
+    /// How long a line waits for its reader, in milliseconds; after the first that waited in vain none waits.
+    private static let patience: Int32 = 100
 
     /// `shortTime` leaves the date out of text lines.
     package init(
@@ -94,10 +100,32 @@ package final class Log: Sendable {
     /// Fields are only built for a line that is written.
     private func write(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
         guard level >= lowest else { return }
+        guard isTaken(waiting: lost.load(ordering: .relaxed) == 0 ? Self.patience : 0) else {
+            lost.add(1, ordering: .relaxed)
+            return
+        }
+        let missing = lost.exchange(0, ordering: .relaxed)
+        if missing > 0 { write(line(.warning, "log lines were lost: nobody read them", ["count": missing])) }
+        write(line(level, message, fields()))
+    }
+
+    private func line(_ level: Level, _ message: StaticString, _ fields: LogFields) -> [UInt8] {
         let line = LogLine(
             milliseconds: clock.nowMilliseconds(), level: level, component: component,
-            message: message.description, fields: fields())
-        let bytes = format == .json ? line.json() : line.text(shortTime: shortTime, colour: colour)
+            message: message.description, fields: fields)
+        return format == .json ? line.json() : line.text(shortTime: shortTime, colour: colour)
+    }
+
+    /// Whether a write would not wait: a pipe then has room for 4,096 bytes, which nearly every line fits in.
+    private func isTaken(waiting milliseconds: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let count = poll(&entry, 1, milliseconds)
+            if count >= 0 || errno != EINTR { return count != 0 }
+        }
+    }
+
+    private func write(_ bytes: [UInt8]) {
         // One call a line, so that lines of several threads and processes do not mix. What it says is of no use here.
         while Glibc.write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
     }

@@ -9,6 +9,10 @@ package enum ProcessExit: Int32, Sendable {
     case usage = 2
     /// No reply in time, or nothing there to ask.
     case noReply = 3
+    /// The system gave no thread or no descriptor; a restart may help (sysexits' EX_OSERR).
+    case resources = 71
+    /// Standard output could not be written (sysexits' EX_IOERR).
+    case output = 74
     /// Wrong for good: configuration, password, rights, other arguments. Restarting does not help (sysexits' EX_CONFIG).
     case configuration = 78
 

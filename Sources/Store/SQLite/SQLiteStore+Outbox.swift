@@ -18,7 +18,8 @@ extension SQLiteStore {
                         position: position,
                         draft: OutboxDraft(
                             room: RoomID(room), sequence: row.integer(3), type: type, messageID: messageID,
-                            timestamp: row.integer(6), body: row.bytes(7), trace: row.text(8), format: row.integer(1))))
+                            timestamp: row.integer(6), body: row.bytes(7), trace: row.text(8),
+                            format: row.integer(1))))
             }
             return messages
         }

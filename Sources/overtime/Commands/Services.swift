@@ -52,8 +52,11 @@ extension ProgramCommand {
     /// `--timeout` in milliseconds; a bare number means seconds.
     static func timeout(_ options: Options, otherwise: Int64 = 10_000) throws(UsageError) -> Int64 {
         guard let text = options["timeout"] else { return otherwise }
-        guard let milliseconds = DurationText.parse(text, bare: .seconds), milliseconds > 0 else {
-            throw UsageError("--timeout \(text) is no duration: 10, 10s or 1m30s would be right")
+        guard let milliseconds = DurationText.parse(text, bare: .seconds),
+            (1...366 * 86_400_000).contains(milliseconds)
+        else {
+            throw UsageError(
+                "--timeout \(text) is no duration up to 366 days: 10, 10s or 1m30s would be right")
         }
         return milliseconds
     }

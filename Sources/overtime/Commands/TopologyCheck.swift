@@ -66,7 +66,7 @@ enum TopologyCheck {
             name(step.declaration).map { Probe(name: $0, step: step, isLeftover: false) }
         }
         let names = Set(expected.map(\.name))
-        let others = ["\(topology.prefix).commands"] + (0..<64).map { "\(topology.prefix).commands.\($0)" }
+        let others = ["\(topology.prefix).commands"] + (0..<256).map { "\(topology.prefix).commands.\($0)" }
         return expected
             + others.filter { !names.contains("queue \($0)") }.compactMap { other in
                 ShortString(other).map { name in

@@ -17,7 +17,7 @@ enum HumanTime {
 
     /// A length of time in its two largest units: `1 h 5 min`, `4 min 30 s`, `2.5 s`.
     static func span(_ span: TimeSpan) -> String {
-        let milliseconds = max(span.milliseconds, 0)
+        let milliseconds = min(max(span.milliseconds, 0), longest)
         let seconds = (milliseconds + 500) / 1_000
         let tenths = (milliseconds + 50) / 100
         if tenths < 100 { return "\(tenths / 10).\(tenths % 10) s" }
@@ -32,11 +32,19 @@ enum HumanTime {
     /// A number of minutes from an event or a reply.
     static func minutes(_ value: JSONValue?) -> String {
         switch value {
-        case .integer(let count): span(.minutes(count))
-        case .real(let count): span(TimeSpan(milliseconds: Int64((count * 60_000).rounded())))
+        case .integer(let count): minutes(Double(count))
+        case .real(let count): minutes(count)
         default: "?"
         }
     }
+
+    private static func minutes(_ count: Double) -> String {
+        guard !count.isNaN else { return "?" }
+        return span(TimeSpan(milliseconds: Int64(min(max(count * 60_000, 0), Double(longest)).rounded())))
+    }
+
+    /// A thousand years, in milliseconds: more than any room lasts, and far from where arithmetic ends.
+    private static let longest: Int64 = 1_000 * 366 * 86_400_000
 
     private static func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -34,12 +34,25 @@ enum Output {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                if descriptor == 1 { ProcessExit.ok.endNow() }
+            if count < 0 {
+                let reason = errno
+                if reason == EINTR || (reason == EAGAIN && isWritable(descriptor)) { continue }
+                if descriptor == 1 { lost(reason) }
                 return
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    /// Waits where somebody has set the descriptor not to.
+    private static func isWritable(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&entry, 1, -1) > 0
+    }
+
+    private static func lost(_ reason: Int32) -> Never {
+        if reason == EPIPE { ProcessExit.ok.endNow() }
+        error("standard output cannot be written: \(String(cString: strerror(reason)))")
+        ProcessExit.output.endNow()
     }
 }

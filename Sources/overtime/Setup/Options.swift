@@ -83,6 +83,8 @@ struct Options {
             return UsageError("--\(name) takes no value")
         }
         let known = options.map { "--" + $0.name }
-        return UsageError("unknown option \(text)\(Suggestion.text(for: "--\(name)", among: known))")
+        // Without its value, which may be a password.
+        let word = text.prefix { $0 != "=" }
+        return UsageError("unknown option \(word)\(Suggestion.text(for: "--\(name)", among: known))")
     }
 }
