@@ -85,7 +85,8 @@ package final class Requester {
         let queue = OwnReplies(topology: topology, component: component)
         let mailbox = mailbox
         self.queue = queue
-        user = ShortString(connection.endpoint.user)
+        // Whom a certificate names only the broker knows, and another name than that it refuses.
+        user = connection.login == .password ? ShortString(connection.endpoint.user) : nil
         link = Link(
             configuration: connection,
             channels: {

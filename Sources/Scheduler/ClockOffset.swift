@@ -6,11 +6,15 @@ struct ClockOffset {
     private var bounds: [ClosedRange<Int64>] = []
     private static let kept = 8
 
-    /// Takes one answer; all in milliseconds of the respective clock.
-    mutating func learn(serverTime: Int64, sent: Int64, received: Int64) {
-        guard received >= sent else { return }
-        bounds.append((serverTime - received)...(serverTime - sent))
+    /// Takes one answer; all in milliseconds of the respective clock. True where it contradicts the one before: a clock
+    /// was stepped in between, and perhaps not for long.
+    mutating func learn(serverTime: Int64, sent: Int64, received: Int64) -> Bool {
+        guard received >= sent else { return false }
+        let bound = (serverTime - received)...(serverTime - sent)
+        let contradicts = bounds.last.map { !$0.overlaps(bound) } ?? false
+        bounds.append(bound)
         if bounds.count > Self.kept { bounds.removeFirst() }
+        return contradicts
     }
 
     /// Forgets everything: a clock was stepped.

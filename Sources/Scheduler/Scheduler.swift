@@ -60,6 +60,10 @@ package final class Scheduler {
     private(set) var isBlocked = false
     /// True where the snapshot cannot wait: events were missed.
     var isSnapshotUrgent = false
+    /// Rooms to ask for at a time.
+    var pageSize = Scheduler.pageSize
+    /// Until when snapshots follow each other quickly, by the monotonic clock: the worker's clock is in doubt.
+    var clockDoubtUntil = Int64.min
     /// Whether what lives is known.
     var isSnapshotComplete = false
     /// Whether it was said that no worker answers.
@@ -278,7 +282,7 @@ package final class Scheduler {
         if case .asked(_, correlation, _) = snapshot {
             receivePage(body, sent: sent, received: received, at: uptime)
         } else if let answer = TickAnswer.decode(body) {
-            learn(answer.serverTime, sent: sent, received: received)
+            learn(answer.serverTime, sent: sent, received: received, at: uptime)
             noteAnswer()
             let workerNow = received + offset.milliseconds
             for idle in answer.idle {
@@ -289,9 +293,11 @@ package final class Scheduler {
         }
     }
 
-    func learn(_ serverTime: Instant, sent: Int64?, received: Int64) {
+    func learn(_ serverTime: Instant, sent: Int64?, received: Int64, at uptime: Int64) {
         guard let sent else { return }
-        offset.learn(serverTime: serverTime.milliseconds, sent: sent, received: received)
+        if offset.learn(serverTime: serverTime.milliseconds, sent: sent, received: received) {
+            doubtClocks(at: uptime)
+        }
     }
 }
 

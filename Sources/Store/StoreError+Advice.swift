@@ -5,7 +5,7 @@ extension StoreError {
     /// True where the same call may succeed later without anybody doing anything to the configuration.
     package var isTransient: Bool {
         switch self {
-        case .busy, .full, .io, .readOnly: true
+        case .busy, .full, .io, .readOnly, .outOfReach: true
         case .cannotOpen(_, let code): !Self.lastingCodes.contains(code)
         case .conflict, .corrupt, .corruptRoom, .notWritable, .newerSchema, .heldByAnother, .notADatabase,
             .replaced, .settingRefused, .refused, .closed:
@@ -47,6 +47,8 @@ extension StoreError: CustomStringConvertible {
             "no space left for \(path): free some; this worker goes on by itself"
         case .io(let code, let text):
             "the store failed to read or write (SQLite code \(code): \(text)): check the disk and the system log"
+        case .outOfReach(let path, let code):
+            "\(path) cannot be looked at (\(String(cString: strerror(code)))): check its directory; this worker goes on by itself"
         case .corrupt(let text):
             "the database is damaged (\(text)): stop the worker, keep the file and restore a backup"
         case .corruptRoom(let room, let text):

@@ -28,6 +28,8 @@ package enum StoreError: Error, Hashable, Sendable {
     case notADatabase(path: String, String)
     /// The file was removed or replaced while it was in use: what is written now would be lost.
     case replaced(path: String)
+    /// The file that is in use cannot be looked at, with this `errno`.
+    case outOfReach(path: String, errno: Int32)
     /// A setting that durability rests on did not take effect.
     case settingRefused(String)
     /// The batch cannot be stored: a constraint, a size.

@@ -128,14 +128,32 @@ package struct ReplyPublisher {
         }
     }
 
-    /// The channel is gone, by itself (`isError`) or with its connection: what was on its way is sent again.
-    /// Returns the job of a message that is dropped, because it was alone when the channel was closed with an error.
-    package mutating func channelLost(isError: Bool, at uptime: Int64) -> [UInt64] {
-        isBroken = isError
+    /// Why a channel was closed.
+    package enum Loss: Sendable {
+        /// Its connection ended, or it was asked for.
+        case withConnection
+        /// No right on the exchange, or no exchange: that says nothing of the messages, and holds for all of them.
+        case exchange
+        /// Anything else that the broker says of a channel: a message may have closed it.
+        case message
+
+        package init(_ error: AMQPError?) {
+            switch error {
+            case .some(let error) where error.scope == .channel:
+                self = error.kind == .accessRefused || error.kind == .notFound ? .exchange : .message
+            default: self = .withConnection
+            }
+        }
+    }
+
+    /// The channel is gone: what was on its way is sent again. Returns the job of a message that is dropped, because it
+    /// was alone when the broker closed the channel over it.
+    package mutating func channelLost(_ loss: Loss, at uptime: Int64) -> [UInt64] {
+        isBroken = loss != .withConnection
         let sent = entries.filter { $0.value.isSent }.map(\.key).sorted()
-        let isFound = isError && sent.count == 1 && suspects.contains(sent[0])
+        let isFound = loss == .message && sent.count == 1 && suspects.contains(sent[0])
         if isFound, persistence == .droppedWhenRefused { return confirmed(sent) }
-        if isError { suspects.formUnion(sent) }
+        if loss == .message { suspects.formUnion(sent) }
         for id in sent {
             entries[id]?.isSent = false
             entries[id]?.sentAt = uptime

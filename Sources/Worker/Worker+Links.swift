@@ -54,14 +54,14 @@ extension Worker {
                     "publishing channel closed",
                     ["channel": publisherName(channel), "error": error.description])
             }
-            let isChannelError = error?.scope == .channel
+            let loss = ReplyPublisher.Loss(error)
             switch channel {
             case PublisherChannel.events: outbox.channelLost()
             case PublisherChannel.replies:
                 drop(
-                    replies.channelLost(isError: isChannelError, at: uptime),
+                    replies.channelLost(loss, at: uptime),
                     why: "the reply closed its channel")
-            case PublisherChannel.letters: _ = letters.channelLost(isError: isChannelError, at: uptime)
+            case PublisherChannel.letters: _ = letters.channelLost(loss, at: uptime)
             default: break
             }
         case .confirmed(let channel, let ids):

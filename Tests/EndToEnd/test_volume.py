@@ -26,7 +26,7 @@ def test_a_window_beside_100000_opens(installation, connect, history, figure):
         history.changed.tell()
 
     wire.consume(f"sessions.{prefix}", note)
-    timed = [f"timed-{number}" for number in range(160)]
+    timed = [f"timed-{number}" for number in range(400)]
     for number, room in enumerate(timed):
         wire.send("open", room, duration=f"{3000 + 400 * number}ms", policy=SHORT, reply=False)
     for call in [wire.send("join", room, "ada") for room in timed]:

@@ -18,7 +18,7 @@ struct ClockTests {
     func nearestZero(_ answers: [(Int64, Int64, Int64)], _ offset: Int64) {
         var clock = ClockOffset()
         for (serverTime, sent, received) in answers {
-            clock.learn(serverTime: serverTime, sent: sent, received: received)
+            _ = clock.learn(serverTime: serverTime, sent: sent, received: received)
         }
         #expect(clock.milliseconds == offset)
     }
@@ -27,7 +27,7 @@ struct ClockTests {
     func slow(delay: Int64) {
         var clock = ClockOffset()
         for server in [0, delay / 2, delay] {
-            clock.learn(serverTime: 1_000 + server, sent: 1_000, received: 1_000 + delay)
+            _ = clock.learn(serverTime: 1_000 + server, sent: 1_000, received: 1_000 + delay)
             #expect(clock.milliseconds == 0)
         }
     }
@@ -35,20 +35,20 @@ struct ClockTests {
     @Test("Newer answers win over older ones that contradict them")
     func contradiction() {
         var clock = ClockOffset()
-        clock.learn(serverTime: 90_000, sent: -10, received: 10)
-        clock.learn(serverTime: 0, sent: -10, received: 10)
+        _ = clock.learn(serverTime: 90_000, sent: -10, received: 10)
+        _ = clock.learn(serverTime: 0, sent: -10, received: 10)
         #expect(clock.milliseconds == 0)
-        clock.learn(serverTime: -50_000, sent: -10, received: 10)
+        _ = clock.learn(serverTime: -50_000, sent: -10, received: 10)
         #expect(clock.milliseconds == -49_990)
     }
 
     @Test("No more than eight are kept, an answer from before its question is none, and a reset forgets")
     func bounds() {
         var clock = ClockOffset()
-        clock.learn(serverTime: 5_000, sent: 10, received: 0)
+        _ = clock.learn(serverTime: 5_000, sent: 10, received: 0)
         #expect(clock.milliseconds == 0)
-        clock.learn(serverTime: 1_000, sent: 0, received: 0)
-        for _ in 0..<8 { clock.learn(serverTime: 1_000, sent: -500, received: 500) }
+        _ = clock.learn(serverTime: 1_000, sent: 0, received: 0)
+        for _ in 0..<8 { _ = clock.learn(serverTime: 1_000, sent: -500, received: 500) }
         #expect(clock.milliseconds == 500)
         clock.reset()
         #expect(clock.milliseconds == 0)

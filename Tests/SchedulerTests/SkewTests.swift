@@ -102,4 +102,19 @@ struct SkewTests {
         #expect(bench.announced("r").allSatisfy { $0 < 600_100 })
         #expect(bench.worker.ticks < 20)
     }
+
+    @Test("A worker's clock that is wrong for a second costs its windows two seconds, not thirty")
+    func wrongForAMoment() throws {
+        let bench = try SchedulerBench.ready(["r": [600_000, 606_000, 612_000]])
+        bench.pass(SchedulerBench.noon + 599_500 - bench.clock.nowMilliseconds())
+        bench.worker.skew = -3_600_000
+        bench.pass(1_000)
+        bench.worker.skew = 0
+        bench.pass(30_000)
+        let announced = bench.announced("r")
+        try #require(announced.count == 3)
+        #expect(announced[0] >= 600_500 && announced[0] < 602_600, "\(announced)")
+        #expect(announced[1] < 606_100 && announced[2] < 612_100)
+        #expect(bench.worker.ticks < 20)
+    }
 }

@@ -52,7 +52,7 @@ struct ReplyPublisherTests {
         let sent = rig.send()
         _ = rig.publisher.confirmed([sent[1].id])
         rig.add(4)
-        #expect(rig.publisher.channelLost(isError: false, at: rig.now) == [])
+        #expect(rig.publisher.channelLost(.withConnection, at: rig.now) == [])
         #expect(rig.jobs() == ["1", "3", "4"])
     }
 
@@ -66,7 +66,7 @@ struct ReplyPublisherTests {
             let sent = rig.send()
             if sent.contains(where: { $0.job == "3" }) {
                 // Those before it are confirmed or not: the broker answers the close first.
-                dropped += rig.publisher.channelLost(isError: true, at: rig.now)
+                dropped += rig.publisher.channelLost(.message, at: rig.now)
             } else {
                 for one in sent where delivered.insert(one.job).inserted {
                     #expect(rig.publisher.confirmed([one.id]).count == 1)
@@ -78,15 +78,36 @@ struct ReplyPublisherTests {
         #expect(rig.publisher.isEmpty)
     }
 
-    @Test("A lost connection makes nobody a suspect")
-    func noSuspects() {
+    @Test(
+        "A lost connection makes nobody a suspect, nor does an exchange that is closed to all",
+        arguments: [ReplyPublisher.Loss.withConnection, .exchange])
+    func noSuspects(loss: ReplyPublisher.Loss) {
         let rig = Rig()
         rig.add(1, 2)
         _ = rig.send()
         for _ in 0..<5 {
-            #expect(rig.publisher.channelLost(isError: false, at: rig.now) == [])
+            #expect(rig.publisher.channelLost(loss, at: rig.now) == [])
             #expect(rig.jobs() == ["1", "2"])
         }
+        let alone = Rig()
+        alone.add(1)
+        for _ in 0..<5 {
+            #expect(alone.jobs() == ["1"])
+            #expect(alone.publisher.channelLost(loss, at: alone.now) == [])
+        }
+    }
+
+    @Test("What the broker said of the channel tells whether a message may have closed it")
+    func losses() {
+        func loss(_ kind: AMQPError.Kind, _ scope: AMQPError.Scope) -> ReplyPublisher.Loss {
+            ReplyPublisher.Loss(AMQPError(scope: scope, kind: kind, text: ""))
+        }
+        #expect(loss(.preconditionFailed, .channel) == .message)
+        #expect(loss(.otherClose(311), .channel) == .message)
+        #expect(loss(.accessRefused, .channel) == .exchange)
+        #expect(loss(.notFound, .channel) == .exchange)
+        #expect(loss(.accessRefused, .connection) == .withConnection)
+        #expect(ReplyPublisher.Loss(nil) == .withConnection)
     }
 
     @Test("A dead letter is never dropped, and one that closes the channel does not hold up the others")
@@ -97,7 +118,7 @@ struct ReplyPublisherTests {
         for _ in 0..<20 {
             let sent = rig.send()
             if sent.contains(where: { $0.job == "1" }) {
-                #expect(rig.publisher.channelLost(isError: true, at: rig.now) == [])
+                #expect(rig.publisher.channelLost(.message, at: rig.now) == [])
             } else {
                 for one in sent {
                     delivered.insert(one.job)
@@ -154,7 +175,7 @@ struct ReplyPublisherTests {
             let rig = Rig()
             for job in 1...count { rig.add(UInt64(job)) }
             _ = rig.send()
-            _ = rig.publisher.channelLost(isError: true, at: rig.now)
+            _ = rig.publisher.channelLost(.message, at: rig.now)
             for _ in 0..<count { _ = rig.publisher.confirmed(rig.send().map(\.id)) }
             #expect(rig.publisher.isEmpty)
         }
@@ -165,7 +186,7 @@ struct ReplyPublisherTests {
     func channelThatDoesNotOpen() {
         let rig = Rig()
         rig.add(1)
-        #expect(rig.publisher.channelLost(isError: true, at: rig.now) == [])
+        #expect(rig.publisher.channelLost(.message, at: rig.now) == [])
         rig.now += 59_000
         #expect(rig.publisher.tick(at: rig.now) == [])
         rig.now += 1_000
@@ -173,7 +194,7 @@ struct ReplyPublisherTests {
 
         let offline = Rig()
         offline.add(1)
-        _ = offline.publisher.channelLost(isError: false, at: offline.now)
+        _ = offline.publisher.channelLost(.withConnection, at: offline.now)
         offline.now += 600_000
         #expect(offline.publisher.tick(at: offline.now) == [], "a broker that is away is waited for")
     }

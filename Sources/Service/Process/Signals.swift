@@ -1,6 +1,6 @@
 import Glibc
 
-/// The signals of a service: SIGTERM and SIGINT ask it to stop, SIGPIPE and SIGHUP are none of its business.
+/// The signals of a service: SIGTERM and SIGINT ask it to stop, SIGPIPE, SIGHUP and SIGXFSZ are none of its business.
 ///
 /// They are blocked in every thread and taken by one thread with `sigwait`, so that the callback is ordinary code
 /// and not a signal handler, in which nearly nothing is allowed.
@@ -16,6 +16,8 @@ package enum Signals {
     package static func block() {
         _ = signal(SIGPIPE, SIG_IGN)
         _ = signal(SIGHUP, SIG_IGN)
+        // A file at the limit of its size is an error of the write, as a full disk is.
+        _ = signal(SIGXFSZ, SIG_IGN)
         var set = stopSet()
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }

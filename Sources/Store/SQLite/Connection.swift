@@ -131,7 +131,12 @@ final class Connection {
         var hasMoved: Int32 = 0
         let result = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
         guard result == SQLITE_OK else { throw StoreError.ofSQLite(result, on: nil, path: path) }
-        guard hasMoved == 0 else { throw .replaced(path: path) }
+        guard hasMoved != 0 else { return }
+        // SQLite says the same of a path that cannot be looked at, such as one in a directory without rights.
+        var status = stat()
+        let reason = stat(path, &status) == 0 ? ENOENT : errno
+        guard reason == ENOENT || reason == ENOTDIR else { throw .outOfReach(path: path, errno: reason) }
+        throw .replaced(path: path)
     }
 
     private var journalPath: String { path + "-wal" }
@@ -139,7 +144,12 @@ final class Connection {
     func noteJournal() { journal = FileIdentity(of: journalPath) }
 
     /// False where somebody removed the write-ahead log: what is committed then would be gone after a crash.
-    var hasJournal: Bool { journal == nil || journal == FileIdentity(of: journalPath) }
+    var hasJournal: Bool {
+        guard let journal else { return true }
+        var status = stat()
+        if stat(journalPath, &status) != 0 { return errno != ENOENT && errno != ENOTDIR }
+        return journal == FileIdentity(of: journalPath)
+    }
 
     /// By `stat` alone: a descriptor on the file would drop SQLite's locks.
     var journalSize: Int64 { FileIdentity(of: journalPath)?.size ?? 0 }

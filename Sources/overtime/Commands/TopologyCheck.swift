@@ -19,20 +19,33 @@ enum TopologyCheck {
         let isLeftover: Bool
     }
 
+    /// Channels at a time: brokers allow 2,047 and less.
+    private static let atOnce = 64
+
     static func run(_ composition: Composition, until deadline: Int64) -> Result<Found, RequestFailure> {
         let probes = probes(composition.topology)
+        var found = Found()
+        for first in stride(from: 0, to: probes.count, by: atOnce) {
+            let some = Array(probes[first..<min(first + atOnce, probes.count)])
+            if let failure = look(some, composition, until: deadline, &found) { return .failure(failure) }
+        }
+        return .success(found)
+    }
+
+    private static func look(
+        _ probes: [Probe], _ composition: Composition, until deadline: Int64, _ found: inout Found
+    ) -> RequestFailure? {
         let mailbox = Mailbox<LinkEvent>()
         let link = Link(
             configuration: composition.link("overtime check"),
             channels: { probes.map { ChannelPlan(declare: [$0.step]) } }, observer: { mailbox.put($0) })
         link.start()
         defer { link.stop() }
-        var found = Found()
         var waiting = Set(probes.indices)
         var lastError: AMQPError?
         while !waiting.isEmpty {
             let left = deadline - MonotonicClock.milliseconds()
-            guard left > 0 else { return .failure(.unreachable(lastError)) }
+            guard left > 0 else { return .unreachable(lastError) }
             for event in mailbox.take(timeoutMilliseconds: left) {
                 switch event {
                 case .connected(let version, _): found.version = version
@@ -52,12 +65,12 @@ enum TopologyCheck {
                     found.missing.append((probes[index].name, remedy))
                 case .disconnected(let error, _):
                     lastError = error
-                    if error.isConfiguration { return .failure(.broker(error)) }
+                    if error.isConfiguration { return .broker(error) }
                 default: break
                 }
             }
         }
-        return .success(found)
+        return nil
     }
 
     private static func probes(_ topology: Topology) -> [Probe] {
