@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
+.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
 
 SECONDS := 60
 
@@ -15,6 +15,10 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+test-image: ## Run the tests against the RabbitMQ of a container image (BROKER_IMAGE=docker.io/library/rabbitmq:4-management)
+	@scripts/install-deps
+	@OVERTIME_BROKER=scripts/broker-container scripts/test
 
 test-compose: ## Play docker/compose.yaml through, crashes included; skipped where no container engine is
 	@scripts/test-compose

@@ -83,7 +83,8 @@ extension Scheduler {
         isSnapshotUrgent = false
         isSnapshotComplete = true
         meters.snapshots += 1
-        snapshot = .idle(nextAt: uptime + (uptime < clockDoubtUntil ? Self.doubtInterval : Self.snapshotInterval))
+        let interval = uptime < clockDoubtUntil ? Self.doubtInterval : Self.snapshotInterval
+        snapshot = .idle(nextAt: uptime + interval)
     }
 
     /// A worker's clock that was wrong for a moment is found right again soon, and not by the next safety net.

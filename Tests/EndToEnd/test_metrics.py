@@ -208,7 +208,7 @@ def test_a_worker_that_stands_still_leaves_rooms_overdue(watched, wire, history)
     scheduler.wait("overtime_overdue_rooms", lambda value: value == 0)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_while_the_broker_takes_nothing(watched, wire, broker, history):
     worker, scheduler = watched("worker"), watched("scheduler")
     wire.ok("open", "r", duration="1h", policy=WHOLE)
@@ -239,7 +239,7 @@ def test_while_the_broker_takes_nothing(watched, wire, broker, history):
     worker.wait_ready(30)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_events_that_a_queue_keeps_refusing(watched, wire, broker, history):
     worker = watched("worker")
     full = f"full.{wire.prefix}"
@@ -285,7 +285,7 @@ def test_a_disk_that_fails(watched, wire, history):
     assert worker.look().get("overtime_consuming", queue="commands") == 1
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_disk_that_hangs_makes_the_process_unhealthy(watched, wire, history):
     worker = watched("worker", command=traced("fdatasync", "delay_enter=36000000:when=25"), ready=False)
     worker.wait_ready(30)
