@@ -115,17 +115,115 @@ struct DeadLetterBoxTests {
         }
     }
 
-    @Test("a letter that dies again during the pass is not met twice")
-    func dyingAgain() async throws {
+    @Test(
+        "commands that die again at once are letters again: each once, and not met twice", arguments: 1...3)
+    func dyingAgain(_ round: Int) async throws {
         try await DeadLetterBroker.aside {
-            let broker = try Self.broker(letters: 1)
-            let pass = broker.pass(publishes: true) { _, letter in
-                var restored = letter.properties
-                restored.expiration = "0"
-                let again = Letter(routingKey: letter.routingKey, properties: restored, body: letter.body)
-                return .retry(RestoredCommand(again, user: nil))
+            let broker = try Self.broker(letters: 0)
+            // Their routing key is their room, so that the letter of one that dies again is equal to its first.
+            let commands = (1...600).map { number in
+                (
+                    Properties(messageID: ShortString("m\(number)")),
+                    #"{"command":"open","room":"demo","id":"k\#(number)"}"#
+                )
             }
-            #expect(pass.ids.count == 1)
+            try broker.whileKilling { awaitLetters in
+                try broker.publish(to: broker.topology.commandsExchange, commands)
+                try awaitLetters(600)
+                // In the first round nobody has looked at them.
+                for _ in 1..<round { #expect(broker.pass().ids.count == 600) }
+                let retried = broker.pass(publishes: true) { _, letter in
+                    .retry(RestoredCommand(letter, user: nil))
+                }
+                #expect(retried.pass.isWhole && retried.pass.isSettled)
+                #expect(retried.ids.count == 600)
+                #expect(retried.pass.outcomes.values.filter { $0 == .retried }.count == 600)
+                try awaitLetters(1_200)
+            }
+            let left = broker.pass()
+            #expect(left.ids.count == 600)
+            #expect(Set(Self.numbers(left.letters)) == Set((1...600).map(String.init)))
+        }
+    }
+
+    @Test(
+        "of equal letters only the one that was named goes", arguments: [false, true], [false, true])
+    func twins(_ wereSeen: Bool, _ retries: Bool) async throws {
+        try await DeadLetterBroker.aside {
+            let broker = try Self.broker(letters: 0)
+            try broker.publish(
+                to: broker.topology.dead,
+                (1...3).map { _ in (Properties(headers: ["x-overtime-reason": .text("odd")]), "[]") })
+            if wereSeen { #expect(broker.pass().ids.count == 3) }
+            var named: LetterID?
+            let pass = broker.pass(publishes: retries) { id, letter in
+                if named == nil { named = id }
+                guard id == named else { return .keep }
+                return retries ? .retry(RestoredCommand(letter, user: nil)) : .drop
+            }
+            #expect(pass.pass.isWhole && pass.pass.isSettled)
+            #expect(pass.pass.outcomes == [try #require(named): retries ? .retried : .dropped])
+            #expect(broker.pass().ids == Array(pass.ids.prefix(2)))
+            if retries { #expect(try broker.takeCommand().body == .bytes(Array("[]".utf8))) }
+        }
+    }
+
+    @Test("of equal letters those that are refused stay", arguments: [false, true])
+    func refusedTwins(_ wereSeen: Bool) async throws {
+        try await DeadLetterBroker.aside {
+            let broker = try DeadLetterBroker()
+            try broker.declare(capacity: 2)
+            try broker.publish(to: broker.topology.dead, (1...8).map { _ in (Properties(), "[]") })
+            if wereSeen { #expect(broker.pass().ids.count == 8) }
+            let retried = broker.pass(publishes: true) { _, letter in
+                .retry(RestoredCommand(letter, user: nil))
+            }
+            #expect(retried.pass.isWhole && retried.pass.isSettled)
+            let outcomes = retried.pass.outcomes.values
+            #expect(outcomes.contains(.retried) && outcomes.contains(.refused))
+            #expect(broker.pass().ids.count == outcomes.filter { $0 == .refused }.count)
+        }
+    }
+
+    @Test("an equal letter that comes during the pass was not asked for", arguments: [false, true])
+    func comingMeanwhile(_ wereSeen: Bool) async throws {
+        try await DeadLetterBroker.aside {
+            let broker = try Self.broker(letters: 300)
+            if wereSeen { #expect(broker.pass().ids.count == 300) }
+            let again = Array(Self.messages(300).prefix(5))
+            var hasCome = false
+            let dropped = broker.pass { _, _ in
+                if !hasCome {
+                    hasCome = true
+                    do { try broker.publish(to: broker.topology.dead, again) } catch { Issue.record(error) }
+                }
+                return .drop
+            }
+            #expect(dropped.pass.isWhole && dropped.pass.isSettled)
+            #expect(dropped.pass.outcomes.count == 300)
+            #expect(Self.numbers(broker.pass().letters) == (1...5).map(String.init))
+        }
+    }
+
+    @Test(
+        "a queue that does not count deliveries loses nothing either, and keeps nothing",
+        arguments: [false, true])
+    func uncounted(_ wereSeen: Bool) async throws {
+        try await DeadLetterBroker.aside {
+            let broker = try DeadLetterBroker()
+            try broker.declare(kind: "classic")
+            try broker.publish(to: broker.topology.dead, Self.messages(400))
+            if wereSeen { #expect(broker.pass().ids.count == 400) }
+            var number = 0
+            let retried = broker.pass(publishes: true) { _, letter in
+                number += 1
+                return number.isMultiple(of: 2) ? .retry(RestoredCommand(letter, user: nil)) : .keep
+            }
+            #expect(retried.pass.isWhole && retried.pass.isSettled)
+            #expect(retried.pass.outcomes.count == 200)
+            #expect(Self.numbers(broker.pass().letters) == (1...200).map { String($0 * 2 - 1) })
+            #expect(broker.pass { _, _ in .drop }.pass.outcomes.count == 200)
+            #expect(broker.pass().pass.expected == 0)
         }
     }
 

@@ -24,16 +24,27 @@ struct DeadLetterBroker {
     var box: DeadLetterBox { DeadLetterBox(connection: connection, topology: topology) }
     var deadline: Int64 { MonotonicClock.milliseconds() + 20_000 }
 
-    /// - Parameter hasQueue: without it commands find no queue.
-    func declare(hasQueue: Bool = true) throws {
+    /// - Parameters:
+    ///   - hasQueue: without it commands find no queue.
+    ///   - kind: of the queue of dead letters.
+    ///   - capacity: how many commands their queue takes before it refuses.
+    func declare(hasQueue: Bool = true, kind: String = "quorum", capacity: Int32? = nil) throws {
         var steps = [
             exchange(topology.commandsExchange, "topic"), exchange(topology.dead, "fanout"),
-            queue(topology.dead, ["x-delivery-limit": .int32(1_000_000)]),
+            queue(topology.dead, kind == "quorum" ? ["x-delivery-limit": .int32(1_000_000)] : [:], kind),
             bind(topology.dead, topology.dead, ""),
         ]
         if hasQueue {
             let name = topology.commandQueues[0]
-            steps.append(queue(name, ["x-dead-letter-exchange": .string(topology.dead.bytes)]))
+            if let capacity {
+                // A quorum queue would take some more.
+                steps.append(
+                    queue(
+                        name, ["x-max-length": .int32(capacity), "x-overflow": .text("reject-publish")],
+                        "classic"))
+            } else {
+                steps.append(queue(name, ["x-dead-letter-exchange": .string(topology.dead.bytes)]))
+            }
             steps.append(bind(name, topology.commandsExchange, "#"))
         }
         let mailbox = Mailbox<LinkEvent>()
@@ -95,6 +106,49 @@ struct DeadLetterBroker {
         return (pass, ids, letters)
     }
 
+    /// Runs `body` beside a worker that makes a dead letter of every command. `body` can wait for how many it has made.
+    func whileKilling(_ body: (_ awaitLetters: (Int) throws -> Void) throws -> Void) throws {
+        let mailbox = Mailbox<LinkEvent>()
+        let letters = Link(
+            configuration: connection, channels: { [ChannelPlan(confirms: true)] },
+            observer: { mailbox.put($0) })
+        letters.start()
+        defer { letters.stop() }
+        let generation = try next(mailbox) { event -> UInt64? in
+            if case .channelOpened(_, let generation) = event { generation } else { nil }
+        }
+        let plan = ChannelPlan(
+            prefetch: 0, consumers: [ConsumerPlan(queue: topology.commandQueues[0], tag: "c", noAck: true)])
+        let dead = topology.dead
+        let commands = Link(
+            configuration: connection, channels: { [plan] },
+            observer: { events in
+                let made = events.compactMap { event -> Publication? in
+                    guard case .delivery(_, let delivery) = event, case .bytes(let body) = delivery.body
+                    else {
+                        return nil
+                    }
+                    return Publication(
+                        id: delivery.tag.number, exchange: dead, routingKey: delivery.routingKey,
+                        mandatory: true,
+                        properties: DeadLetter.properties(
+                            original: delivery.properties, reason: "invalid", detail: "killed"),
+                        body: body)
+                }
+                if !made.isEmpty { letters.publish(made, on: 0, generation: generation) }
+            })
+        commands.start()
+        defer { commands.stop() }
+        var confirmed = 0
+        try body { count in
+            guard confirmed < count else { return }
+            _ = try next(mailbox) { event -> Bool? in
+                if case .confirmed(_, let ids) = event { confirmed += ids.count }
+                return confirmed >= count ? true : nil
+            }
+        }
+    }
+
     private func next<Value>(
         _ mailbox: Mailbox<LinkEvent>, _ find: (LinkEvent) -> Value?
     ) throws -> Value {
@@ -124,9 +178,9 @@ struct DeadLetterBroker {
         .exchange(name: name, kind: kind, durable: false, autoDelete: true, internal: false, arguments: [:])
     }
 
-    private func queue(_ name: ShortString, _ arguments: Table) -> Declaration {
+    private func queue(_ name: ShortString, _ arguments: Table, _ kind: String = "quorum") -> Declaration {
         var arguments = arguments
-        arguments["x-queue-type"] = .text("quorum")
+        arguments["x-queue-type"] = .text(kind)
         arguments["x-expires"] = .int32(60_000)
         return .queue(name: name, durable: true, exclusive: false, autoDelete: false, arguments: arguments)
     }

@@ -6,7 +6,9 @@ import Service
 ///
 /// A pass consumes with acknowledgements by hand, remembers, and closes the channel: whatever was not acknowledged
 /// goes back, in its old order, because a quorum queue hands out what was returned before everything else. A pass
-/// looks at as many letters as there were at its start, so that a command that dies again is not met twice.
+/// looks at as many letters as there were at its start, so that a command that dies again is not met twice. Only letters
+/// that have been returned before are acted on, so where it meets others the first look only returns them, and the next
+/// does what was asked; `LetterBag` says why.
 ///
 /// ```
 ///  count ─► each letter: keep │ drop: acknowledge │ retry: publish ─► confirmed: acknowledge ─► all settled ─► close ─► look again
@@ -17,6 +19,8 @@ import Service
 /// | --- | --- |
 /// | this process dies, the connection is lost | what is not acknowledged is back; what was published may be sent twice, with the same key |
 /// | the retried command has no queue, or is refused | it stays |
+/// | the retried command dies again during the pass | it is a letter again, which the pass does not touch |
+/// | it cannot tell a letter from one that was acknowledged | it stays, and may be retried twice, with the same key |
 /// | the time is up | what is not settled stays |
 ///
 /// Reading and publishing have a connection each: the broker stops reading from one that publishes while it is short of

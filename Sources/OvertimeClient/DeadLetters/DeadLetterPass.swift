@@ -4,8 +4,9 @@ import Service
 
 /// One pass over the dead letters; see `DeadLetterBox`.
 ///
-/// The first look at the queue asks what to do with each letter. Further ones follow for as long as acknowledged
-/// letters are found in it again; see `SettledLetters`.
+/// The first look at the queue asks what to do with each letter, and does it with those that were returned to the queue
+/// before. The others are only returned by it, and the second look does what was asked. Further ones follow for as long
+/// as acknowledged letters are found in the queue again; see `LetterBag`.
 final class DeadLetterPass {
     typealias Judge = (LetterID, Letter) -> DeadLetterBox.Verdict
 
@@ -32,13 +33,25 @@ final class DeadLetterPass {
     private var recountAt: Int64?
     private var isLookingAgain = false
     /// What was acknowledged in the present look, and in the one before.
-    private var settled = SettledLetters()
-    private var settledBefore = SettledLetters()
+    private var settled = LetterBag()
+    private var settledBefore = LetterBag()
+    /// What came and was not acknowledged: it must come again.
+    private var kept = LetterBag()
+    private var keptBefore = LetterBag()
+    /// Acknowledged last, which the reader may keep back; then it must come again too.
+    private var lastSettled: LetterBag.Key?
+    private var heldBefore: LetterBag.Key?
+    private var postponed = PostponedLetters()
+    private var looks = 0
     private var hasActed = false
+    private var isDone = false
+    private var isCertain = true
 
     /// How long the broker may take for the next letter; longer, and somebody else has it.
     private static let patience: Int64 = 3_000
     private static let recountInterval: Int64 = 10
+    /// How many looks wait for letters of the first that do not come back: somebody else has them.
+    private static let maximumLooksForPostponed = 3
 
     init(connection: LinkConfiguration, topology: Topology, publishes: Bool) {
         let mailbox = mailbox
@@ -59,7 +72,7 @@ final class DeadLetterPass {
 
     func run(until deadline: Int64, restarted: () -> Void, judge: Judge) -> DeadLetterBox.Pass {
         var heardAt = MonotonicClock.milliseconds()
-        while !pass.isSettled {
+        while !isDone {
             let now = MonotonicClock.milliseconds()
             guard now < deadline else { return given(up: timeUp) }
             // The broker counted letters that do not come: another reader holds them, or they were taken.
@@ -86,7 +99,11 @@ final class DeadLetterPass {
         return pass
     }
 
-    private var isRead: Bool { count.map { looked >= min($0, limit) } ?? false }
+    /// While letters keep dying the count alone does not tell that those of the look before are back.
+    private var isRead: Bool {
+        guard let count, looked >= min(count, limit) else { return false }
+        return !isLookingAgain || (postponed.isEmpty && keptBefore.isEmpty && heldBefore == nil)
+    }
     private var isReading: Bool { count != nil && !isRead && !isClosing }
 
     /// Acknowledged letters make room for others; the rest is held until the end.
@@ -110,7 +127,10 @@ final class DeadLetterPass {
     private func closeWhenSettled() {
         guard !isClosing, publisher?.isIdle != false else { return }
         isClosing = true
-        awaited = (reader.endLook(looked: looked), MonotonicClock.milliseconds() + Self.patience)
+        let end = reader.endLook(looked: looked, mayHold: lastSettled != nil)
+        isCertain = isCertain && heldBefore == nil
+        heldBefore = end.holds ? lastSettled : nil
+        awaited = (end.awaited, MonotonicClock.milliseconds() + Self.patience)
     }
 
     private func take(_ event: Event, _ judge: Judge) -> RequestFailure? {
@@ -122,7 +142,11 @@ final class DeadLetterPass {
             case .success(let all):
                 for one in all {
                     pass.outcomes[one.retry.id] = one.outcome
-                    if one.outcome == .retried { settle(one.retry.letter, one.retry.tag) }
+                    if one.outcome == .retried {
+                        settle(one.retry.key, isCounted: one.retry.isCounted, one.retry.tag)
+                    } else {
+                        kept.add(one.retry.key)
+                    }
                 }
             case .failure(let failure): return failure
             case nil: break
@@ -139,7 +163,7 @@ final class DeadLetterPass {
             count = Int(messages)
             if !isLookingAgain { pass.expected = Int(messages) }
         case .delivery(_, let delivery):
-            if !isRead, !isClosing { judged(delivery, judge) }
+            take(delivery, judge)
         case .channelClosed(_, _, let error?, _):
             if error.kind == .notFound { return .missing(queue: queue.description) }
             return lost(error)
@@ -166,12 +190,19 @@ final class DeadLetterPass {
     }
 
     private func endLook() {
-        guard !settled.isEmpty else {
-            pass.isSettled = true
+        looks += 1
+        let looksForPostponed = !postponed.isEmpty && looks < Self.maximumLooksForPostponed
+        guard !settled.isEmpty || looksForPostponed else {
+            pass.seen -= postponed.count
+            pass.isSettled = isCertain
+            isDone = true
             return
         }
         settledBefore = settled
-        settled = SettledLetters()
+        keptBefore = kept
+        settled = LetterBag()
+        kept = LetterBag()
+        lastSettled = nil
         isLookingAgain = true
         beginLook()
     }
@@ -193,38 +224,86 @@ final class DeadLetterPass {
         restarts += 1
         pass = DeadLetterBox.Pass()
         numbering = LetterNumbering()
+        kept = LetterBag()
+        keptBefore = LetterBag()
+        postponed = PostponedLetters()
+        looks = 0
+        isLookingAgain = false
         publisher?.reset()
         beginLook()
         return nil
     }
 
-    private func judged(_ delivery: Delivery, _ judge: Judge) {
+    private func take(_ delivery: Delivery, _ judge: Judge) {
         let letter = Letter(delivery)
-        looked += 1
-        if isLookingAgain {
-            if settledBefore.remove(letter) { settle(letter, delivery.tag) }
+        let key = LetterBag.Key(letter, wasReturned: delivery.redelivered)
+        guard !isClosing, isLookingAgain || !isRead else {
+            // It came during the look, and goes back with the rest.
+            kept.add(key)
             return
         }
+        looked += 1
+        if isLookingAgain {
+            known(letter, key, delivery)
+        } else {
+            judged(letter, key, delivery, judge)
+        }
+    }
+
+    private func judged(_ letter: Letter, _ key: LetterBag.Key, _ delivery: Delivery, _ judge: Judge) {
         let id = numbering.id(of: letter)
         pass.seen += 1
-        switch judge(id, letter) {
-        case .keep: break
+        let verdict = judge(id, letter)
+        if case .keep = verdict {
+            kept.add(key)
+        } else if key.deliveries > 0 {
+            act(verdict, id, letter, key, delivery.tag)
+        } else {
+            postponed.add(PostponedLetters.Entry(id: id, verdict: verdict), key)
+        }
+    }
+
+    /// A letter of a further look. What is not surely of the look before is not touched.
+    private func known(_ letter: Letter, _ key: LetterBag.Key, _ delivery: Delivery) {
+        if keptBefore.remove(key) {
+            kept.add(key)
+        } else if settledBefore.remove(key) {
+            if heldBefore == key { heldBefore = nil }
+            settle(key, isCounted: true, delivery.tag)
+        } else if key.deliveries > 0, let entry = postponed.remove(key) {
+            act(entry.verdict, entry.id, letter, key, delivery.tag)
+        } else {
+            kept.add(key)
+        }
+    }
+
+    private func act(
+        _ verdict: DeadLetterBox.Verdict, _ id: LetterID, _ letter: Letter, _ key: LetterBag.Key,
+        _ tag: DeliveryTag
+    ) {
+        let isCounted = LetterBag.Key.counted(letter) > 0
+        switch verdict {
+        case .keep: kept.add(key)
         case .drop:
-            settle(letter, delivery.tag)
+            settle(key, isCounted: isCounted, tag)
             pass.outcomes[id] = .dropped
         case .retry(let command):
             guard case .bytes(let body) = letter.body else {
                 pass.outcomes[id] = .tooLarge
+                kept.add(key)
                 return
             }
             publisher?.add(
-                RetryPublisher.Retry(id: id, letter: letter, tag: delivery.tag), command, body: body)
+                RetryPublisher.Retry(id: id, key: key, isCounted: isCounted, tag: tag), command, body: body)
         }
     }
 
-    private func settle(_ letter: Letter, _ tag: DeliveryTag) {
+    /// - Parameter isCounted: whether the broker counts its deliveries. Otherwise nothing would tell it from an equal
+    ///   one, and if its acknowledgement is lost it stays.
+    private func settle(_ key: LetterBag.Key, isCounted: Bool, _ tag: DeliveryTag) {
         hasActed = true
-        settled.add(letter)
+        if isCounted { settled.add(key) }
+        lastSettled = isCounted ? key.afterReturn : nil
         reader.acknowledge(tag)
     }
 }

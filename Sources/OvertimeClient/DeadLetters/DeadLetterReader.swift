@@ -59,14 +59,16 @@ final class DeadLetterReader {
     }
 
     /// Ends a look in which `looked` letters came, and says how many must be there again afterwards.
-    func endLook(looked: Int) -> Int {
+    ///
+    /// - Parameter mayHold: whether the last letter would be known again, so that its acknowledgement can be kept back.
+    func endLook(looked: Int, mayHold: Bool) -> (awaited: Int, holds: Bool) {
         flush()
         let kept = looked - settledCount
         defer { link.closeChannel(Channel.letters) }
         // A single acknowledgement is never lost.
-        guard kept > 0 || settledCount == 1 else { return settledCount > 0 ? 1 : 0 }
+        if kept == 0, settledCount > 1, mayHold { return (1, true) }
         if let held { link.acknowledge([held], on: Channel.letters) }
-        return kept
+        return (kept, false)
     }
 
     func count() { link.openChannel(Channel.counting) }

@@ -6,7 +6,8 @@ final class RetryPublisher {
     /// A letter on its way, with what is needed to take it out of its queue.
     struct Retry {
         let id: LetterID
-        let letter: Letter
+        let key: LetterBag.Key
+        let isCounted: Bool
         let tag: DeliveryTag
     }
 
