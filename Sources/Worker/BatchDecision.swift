@@ -17,6 +17,8 @@ struct PendingCommand {
     let reply: ReplyAddress?
     /// A durable mark of the attempt to decide it, removed by the command's own commit; nil for none.
     let attempt: AttemptKey?
+    /// When it arrived, by the monotonic clock.
+    let arrivedAt: Int64
 }
 
 /// A tick as it waits to be decided.

@@ -1,5 +1,6 @@
 import AMQP
 import RoomCore
+import Store
 
 /// What has been delivered and not yet decided, and who goes first.
 ///
@@ -7,6 +8,16 @@ import RoomCore
 /// get at most half of a batch, counted in rooms, so that a flood of ticks starves no command. Bounded by the
 /// prefetch of each channel.
 struct Intake {
+    /// A command, and when it arrived by the monotonic clock.
+    struct WaitingCommand {
+        let delivery: Delivery
+        let at: Int64
+        /// The durable mark of an attempt to decide it that came to nothing; nil for none.
+        var attempt: AttemptKey?
+        /// True where it has been taken before.
+        var isAgain = false
+    }
+
     /// A tick that may take several batches.
     struct WaitingTick {
         let job: UInt64
@@ -14,7 +25,7 @@ struct Intake {
         let reply: ReplyAddress?
     }
 
-    private var commands: [(delivery: Delivery, at: Int64)] = []
+    private var commands: [WaitingCommand] = []
     private var nextCommand = 0
     private var ticks: [WaitingTick] = []
 
@@ -22,7 +33,10 @@ struct Intake {
     var isEmpty: Bool { commandCount == 0 && ticks.isEmpty }
 
     /// Takes a command that arrived at a point of the monotonic clock.
-    mutating func add(command: Delivery, at uptime: Int64) { commands.append((command, uptime)) }
+    mutating func add(command: Delivery, at uptime: Int64) {
+        commands.append(WaitingCommand(delivery: command, at: uptime))
+    }
+
     mutating func add(tick: WaitingTick) { ticks.append(tick) }
 
     /// The ticks of the next batch, with whether each is finished by it.
@@ -40,9 +54,9 @@ struct Intake {
     }
 
     /// The command at the front, without taking it.
-    var firstCommand: Delivery? { nextCommand < commands.count ? commands[nextCommand].delivery : nil }
+    var firstCommand: WaitingCommand? { nextCommand < commands.count ? commands[nextCommand] : nil }
 
-    mutating func takeCommand() -> (delivery: Delivery, at: Int64)? {
+    mutating func takeCommand() -> WaitingCommand? {
         guard nextCommand < commands.count else { return nil }
         let first = commands[nextCommand]
         nextCommand += 1
@@ -54,6 +68,24 @@ struct Intake {
             nextCommand = 0
         }
         return first
+    }
+
+    /// Puts commands back in front of all others, in order.
+    mutating func putBack(_ back: [WaitingCommand]) {
+        commands.replaceSubrange(0..<nextCommand, with: back)
+        nextCommand = 0
+    }
+
+    /// Puts ticks back in front of all others, as `takeTicks` gave them.
+    mutating func putBack(_ back: [(tick: PendingTick, isLast: Bool)]) {
+        for (tick, isLast) in back.reversed() {
+            if !isLast, let first = ticks.first, first.job == tick.job {
+                ticks[0].rooms = tick.rooms + first.rooms
+            } else {
+                ticks.insert(
+                    WaitingTick(job: tick.job, rooms: tick.rooms[...], reply: tick.reply), at: 0)
+            }
+        }
     }
 
     /// Forgets commands of a channel that was closed: the broker delivers them again.

@@ -38,23 +38,43 @@ extension Worker {
     /// Brings a page of overdue rooms up to date, then opens the queues.
     func advanceOverdue(after last: OverdueRoom?, at uptime: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
+        let isWary = health.suspectsOverdue
+        var tried: [RoomID] = []
         do throws(StoreError) {
-            let rooms = try store.overdue(at: now, after: last, limit: Self.page)
+            let rooms = try store.overdue(at: now, after: last, limit: isWary ? 1 : Self.page)
             guard let next = rooms.last else {
                 phase = .serving
+                health.suspectsOverdue = false
+                // Still open, unless it is the start or they were given back.
+                let isOpen = links.consuming.contains(ConsumerChannel.commands)
                 for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                     consumer.openChannel(channel)
                 }
-                log.info("serving")
-                return false
+                if !isOpen { log.info("serving") }
+                return !intake.isEmpty
             }
-            log.info("bringing overdue rooms up to date", ["count": rooms.count])
-            try advance(rooms.map(\.room), at: uptime)
+            tried = rooms.map(\.room).filter { !aside.contains($0) }
+            if !tried.isEmpty {
+                if !isWary { log.info("bringing overdue rooms up to date", ["count": tried.count]) }
+                try advance(tried, at: uptime)
+            }
             phase = .overdue(after: next)
             return true
         } catch {
-            storeFailed(error, at: uptime)
-            return false
+            if isWary, let room = tried.first, setAside(room, nil, error, at: uptime) { return true }
+            guard !tried.isEmpty, !isWary else {
+                storeFailed(error, at: uptime)
+                return false
+            }
+            // One of them may be to blame: at once one at a time, where the store works for others.
+            health.suspectsOverdue = true
+            guard isLocal(error) else {
+                storeFailed(error, at: uptime)
+                return false
+            }
+            counters.storeFailures += 1
+            phase = .draining(after: 0)
+            return true
         }
     }
 
@@ -117,7 +137,7 @@ extension Worker {
 
     // MARK: The store's failures
 
-    /// Nothing was acknowledged that is not durable: what was in hand comes again once the store works.
+    /// Nothing was acknowledged that is not durable: what was in hand is held until the store works.
     func storeFailed(_ error: StoreError, at uptime: Int64) {
         counters.storeFailures += 1
         if !health.isFailing {
@@ -132,18 +152,19 @@ extension Worker {
         }
     }
 
-    /// Closes the channels once what was committed has been settled, and tries a real transaction from time to time.
+    /// Tries a real transaction from time to time; closes the channels where that has not helped for long.
     func tryStore(at uptime: Int64) {
-        if let closeAt = health.closeChannelsAt, jobs.isEmpty || uptime >= closeAt {
+        if health.mustGiveBack(at: uptime) {
+            log.warning("the store goes on failing: commands and ticks are given back to the broker")
             acknowledgeFinished()
             for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
                 dropUndecided(of: channel)
                 consumer.closeChannel(channel)
             }
-            health.closeChannelsAt = nil
+            health.gaveBack()
         }
         if case .stopping(let end) = phase { continueStop(until: end, at: uptime) }
-        guard health.closeChannelsAt == nil, uptime >= health.nextTryAt else { return }
+        guard uptime >= health.nextTryAt else { return }
         do throws(StoreError) {
             try store.check()
             health.recover()
@@ -152,6 +173,33 @@ extension Worker {
             log.debug("the store still fails", ["error": error.description])
             health.fail(at: uptime)
         }
+    }
+
+    /// Whether the store fails on what was asked and works for others: it takes a probe right after.
+    func isLocal(_ error: StoreError) -> Bool {
+        guard !error.needsAPerson else { return false }
+        do throws(StoreError) {
+            try store.check()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Sets aside a room that was tried alone, with its command if it was one, and has the outbox read again: whether
+    /// anything was committed is unknown. False where it is the store that fails.
+    func setAside(
+        _ room: RoomID, _ command: Intake.WaitingCommand?, _ error: StoreError, at uptime: Int64
+    ) -> Bool {
+        guard health.mayBlame, isLocal(error) else { return false }
+        health.blame()
+        counters.storeFailures += 1
+        aside.put(room, command, at: uptime)
+        phase = .draining(after: 0)
+        log.error(
+            "the store fails on a room: its commands wait, others go on",
+            ["room": room.text, "error": error.description])
+        return true
     }
 
     // MARK: Between batches
@@ -217,7 +265,11 @@ extension Worker {
             let count = try store.prune(retention, limit: Self.page)
             pruneAt = uptime + (count.isUnfinished ? 200 : 30_000)
         } catch {
-            storeFailed(error, at: uptime)
+            // What is not pruned costs nothing but space: nobody is to wait for it.
+            pruneAt = uptime + 30_000
+            guard error.isBatchFault || isLocal(error) else { return storeFailed(error, at: uptime) }
+            if !error.isBatchFault { counters.storeFailures += 1 }
+            log.error("nothing was pruned: tried again in 30 s", ["error": error.description])
         }
     }
 }

@@ -154,8 +154,13 @@ extension Worker {
     /// What has been delivered on a closed channel will be delivered again, so nothing undecided may be decided.
     func dropUndecided(of channel: Int) {
         switch channel {
-        case ConsumerChannel.commands: intake.dropCommands()
-        case ConsumerChannel.ticks: intake.dropTicks().forEach { jobs.abandon($0) }
+        case ConsumerChannel.commands:
+            intake.dropCommands()
+            aside.dropCommands()
+            health.forgetCommands()
+        case ConsumerChannel.ticks:
+            intake.dropTicks().forEach { jobs.abandon($0) }
+            health.forgetRooms()
         default: break
         }
     }

@@ -44,7 +44,12 @@ extension Worker {
             if error.isBatchFault {
                 log.error("a query was not answered", ["error": error.description])
             } else if !health.isFailing {
-                storeFailed(error, at: uptime)
+                if isLocal(error) {
+                    counters.storeFailures += 1
+                    log.error("a query was not answered", ["error": error.description])
+                } else {
+                    storeFailed(error, at: uptime)
+                }
             }
             return nil
         }
@@ -68,6 +73,7 @@ extension Worker {
             WorkerState.Entry("events", "\(counters.events)"),
             WorkerState.Entry("deadLettered", "\(counters.deadLettered)"),
             WorkerState.Entry("inHand", "\(jobs.count)"),
+            WorkerState.Entry("roomsAside", "\(aside.count)"),
         ]
         if !health.isFailing, let statistics = try? store.statistics() {
             entries += [

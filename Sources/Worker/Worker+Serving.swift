@@ -9,22 +9,35 @@ import Store
 extension Worker {
     /// Does one batch. Returns whether more work waits.
     func serve(at uptime: Int64) -> Bool {
-        guard !intake.isEmpty, outbox.held < settings.eventBound else { return false }
-        var ticks = intake.takeTicks(batchSize: settings.batchSize)
-        let room = settings.batchSize - ticks.reduce(0) { $0 + $1.tick.rooms.count }
-        if !ticks.isEmpty, let next = intake.firstCommand, guardian.mustMark(next) {
+        guard outbox.held < settings.eventBound else { return false }
+        tryAside(at: uptime)
+        guard mayServe, !intake.isEmpty else { return !health.isFailing && phase != .serving }
+        // Behind a failure each is tried alone.
+        let isWary = health.isWary
+        var ticks = intake.takeTicks(batchSize: isWary ? 1 : settings.batchSize)
+        let rooms = ticks.reduce(0) { $0 + $1.tick.rooms.count }
+        if isWary { health.tried(rooms: rooms) }
+        if !ticks.isEmpty, isWary || intake.firstCommand.map({ mustMark($0) }) == true {
             // Decided before the command is marked: what a tick does must not count against it.
-            process(ticks: ticks, commands: [], at: uptime)
+            process(ticks: ticks[...], commands: [], isAlone: isWary, at: uptime)
             ticks = []
-            if health.isFailing { return false }
+            guard mayServe else { return !health.isFailing }
         }
-        let commands = takeCommands(atMost: room, at: uptime)
+        let commands = takeCommands(atMost: isWary ? 1 : settings.batchSize - rooms, at: uptime)
+        if isWary { health.tried(commands: 1) }
         if health.isFailing {
-            for tick in ticks { jobs.abandon(tick.tick.job) }
+            putBack(ticks: ticks, commands: commands)
         } else {
-            process(ticks: ticks, commands: commands, at: uptime)
+            process(ticks: ticks[...], commands: commands[...], isAlone: isWary, at: uptime)
         }
-        return !intake.isEmpty && outbox.held < settings.eventBound && !health.isFailing
+        guard !health.isFailing else { return false }
+        return phase != .serving || !intake.isEmpty && outbox.held < settings.eventBound
+    }
+
+    private var mayServe: Bool { phase == .serving && !health.isFailing }
+
+    private func mustMark(_ command: Intake.WaitingCommand) -> Bool {
+        command.attempt != nil || guardian.mustMark(command.delivery)
     }
 
     /// Takes commands from the front and decodes them; what is none becomes a dead letter. Behind a crash a
@@ -33,18 +46,17 @@ extension Worker {
         var pending: [PendingCommand] = []
         var taken = 0
         while taken < count, let next = intake.firstCommand {
-            let isMarked = guardian.mustMark(next)
+            let isMarked = mustMark(next)
             if isMarked, !pending.isEmpty { break }
-            guard let (delivery, arrivedAt) = intake.takeCommand() else { break }
+            guard var waiting = intake.takeCommand() else { break }
             taken += 1
             guard isMarked else {
-                if let command = decode(delivery, arrivedAt, attempt: nil, at: uptime) {
-                    pending.append(command)
-                }
+                if let command = decode(waiting, at: uptime) { pending.append(command) }
                 continue
             }
-            guard let attempt = mark(delivery, at: uptime) else { break }
-            if let command = decode(delivery, arrivedAt, attempt: attempt, at: uptime) {
+            if waiting.attempt == nil { waiting.attempt = mark(waiting, at: uptime) }
+            guard let attempt = waiting.attempt else { break }
+            if let command = decode(waiting, at: uptime) {
                 pending.append(command)
             } else {
                 // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
@@ -56,7 +68,8 @@ extension Worker {
     }
 
     /// Marks the attempt durably, or gives the message up; nil where there is nothing to decide now.
-    private func mark(_ delivery: Delivery, at uptime: Int64) -> AttemptKey? {
+    private func mark(_ waiting: Intake.WaitingCommand, at uptime: Int64) -> AttemptKey? {
+        let delivery = waiting.delivery
         let key = CrashGuard.key(of: delivery)
         do throws(StoreError) {
             let crashes = try store.markAttempts([key], run: identity.id)[key] ?? 0
@@ -65,6 +78,7 @@ extension Worker {
             deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
             unmark(key, at: uptime)
         } catch {
+            intake.putBack([waiting])
             storeFailed(error, at: uptime)
         }
         return nil
@@ -79,9 +93,11 @@ extension Worker {
         }
     }
 
+    /// Decodes a command; nil for none, and where its room is aside: there it waits as well, unless it is `tried`.
     private func decode(
-        _ delivery: Delivery, _ arrivedAt: Int64, attempt: AttemptKey?, at uptime: Int64
+        _ waiting: Intake.WaitingCommand, tried: Bool = false, at uptime: Int64
     ) -> PendingCommand? {
+        let delivery = waiting.delivery
         let properties = delivery.properties
         guard case .bytes(let body) = delivery.body else {
             rejectOversized(delivery, at: uptime)
@@ -100,12 +116,18 @@ extension Worker {
                 answer: ReplyEncoder.encode(invalid: invalid, serverTime: now), at: uptime)
             return nil
         case .success(let command):
-            meters.noteAge(timestamp: properties.timestamp, now: now)
-            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands, since: arrivedAt)
+            if !waiting.isAgain { meters.noteAge(timestamp: properties.timestamp, now: now) }
+            if !tried, aside.contains(command.room) {
+                aside.add(
+                    Intake.WaitingCommand(delivery: delivery, at: waiting.at, isAgain: true), to: command.room
+                )
+                return nil
+            }
+            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands, since: waiting.at)
             return PendingCommand(
                 job: job, command: command, actor: actor(of: command, properties),
                 trace: TraceParent(properties), delivery: delivery,
-                reply: replyAddress(of: properties), attempt: attempt)
+                reply: replyAddress(of: properties), attempt: waiting.attempt, arrivedAt: waiting.at)
         }
     }
 
@@ -118,47 +140,127 @@ extension Worker {
 
     // MARK: Deciding and committing
 
+    /// Decides and commits a batch, `isAlone` where it is a single suspect. Where the store fails it goes back to the
+    /// front of the intake, with what was to come behind it.
     private func process(
-        ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand], at uptime: Int64
+        ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>,
+        behind: (ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>) = ([], []),
+        isAlone: Bool, at uptime: Int64
     ) {
         guard !ticks.isEmpty || !commands.isEmpty else { return }
         do throws(StoreError) {
-            let decision = try decide(ticks: ticks.map(\.tick), commands: commands)
-            finish(decision, commands: commands, at: uptime)
+            let decision = try decide(ticks: ticks.map { withoutAside($0.tick) }, commands: Array(commands))
+            finish(decision, commands: Array(commands), at: uptime)
             for tick in ticks where tick.isLast { jobs.finishIfSettled(tick.tick.job) }
         } catch {
-            guard error.isBatchFault else {
-                for command in commands { jobs.abandon(command.job) }
-                for tick in ticks { jobs.abandon(tick.tick.job) }
-                return storeFailed(error, at: uptime)
+            if error.isBatchFault { return isolate(error, ticks: ticks, commands: commands, at: uptime) }
+            if isAlone, setAside(ticks, commands, error, at: uptime) { return }
+            putBack(
+                ticks: Array(ticks + behind.ticks), commands: Array(commands + behind.commands),
+                suspects: (commands.count, ticks.reduce(0) { $0 + $1.tick.rooms.count }))
+            storeFailed(error, at: uptime)
+        }
+    }
+
+    private static let triesInTurn = 64
+
+    typealias TakenTick = (tick: PendingTick, isLast: Bool)
+
+    /// A tick but for rooms that are aside: they have times of their own, and the scheduler fires again.
+    private func withoutAside(_ tick: PendingTick) -> PendingTick {
+        guard !aside.isEmpty else { return tick }
+        return PendingTick(
+            job: tick.job, rooms: tick.rooms.filter { !aside.contains($0) }, reply: tick.reply)
+    }
+
+    // MARK: The store fails
+
+    /// Holds what was taken; it is decoded again when its turn comes.
+    private func putBack(
+        ticks: [TakenTick], commands: [PendingCommand], suspects: (commands: Int, rooms: Int) = (0, 0)
+    ) {
+        for command in commands { jobs.abandon(command.job) }
+        intake.putBack(commands.map(\.waiting))
+        intake.putBack(ticks)
+        health.suspect(commands: suspects.commands, rooms: suspects.rooms)
+    }
+
+    /// Sets a single suspect aside; false where it is the store that fails.
+    private func setAside(
+        _ ticks: ArraySlice<TakenTick>, _ commands: ArraySlice<PendingCommand>, _ error: StoreError,
+        at uptime: Int64
+    ) -> Bool {
+        if let (tick, isLast) = ticks.first, let room = tick.rooms.first {
+            guard setAside(room, nil, error, at: uptime) else { return false }
+            if isLast { jobs.finishIfSettled(tick.job) }
+            return true
+        }
+        guard let command = commands.first else { return false }
+        var waiting = command.waiting
+        waiting.attempt = nil
+        guard setAside(command.command.room, waiting, error, at: uptime) else { return false }
+        jobs.abandon(command.job)
+        // It may wait for long: a crash meanwhile must not count against it.
+        if let attempt = command.attempt { unmark(attempt, at: uptime) }
+        return true
+    }
+
+    /// Tries rooms that are aside until the store fails on one again.
+    private func tryAside(at uptime: Int64) {
+        for _ in 0..<Self.triesInTurn {
+            guard mayServe, outbox.held < settings.eventBound, let (room, waiting) = aside.due(at: uptime)
+            else { return }
+            let command = waiting.flatMap { decode($0, tried: true, at: uptime) }
+            let tick = PendingTick(job: 0, rooms: [room], reply: nil)
+            do throws(StoreError) {
+                let commands = command.map { [$0] } ?? []
+                finish(
+                    try decide(ticks: commands.isEmpty ? [tick] : [], commands: commands),
+                    commands: commands, at: uptime)
+                intake.putBack(Array(aside.release(room).dropFirst()))
+                log.info("the store takes a room again that it failed on", ["room": room.text])
+            } catch {
+                if let command { jobs.abandon(command.job) }
+                if error.isBatchFault {
+                    // No matter for waiting: it is told in its turn.
+                    intake.putBack(aside.release(room))
+                } else {
+                    aside.failed(room, at: uptime)
+                    guard isLocal(error) else { return storeFailed(error, at: uptime) }
+                    counters.storeFailures += 1
+                    phase = .draining(after: 0)
+                }
             }
-            isolate(error, ticks: ticks, commands: commands, at: uptime)
         }
     }
 
     /// The store is healthy and refuses the batch: one at a time, and what fails alone is given up.
     private func isolate(
-        _ error: StoreError, ticks: [(tick: PendingTick, isLast: Bool)], commands: [PendingCommand],
+        _ error: StoreError, ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>,
         at uptime: Int64
     ) {
         let count = ticks.reduce(commands.count) { $0 + $1.tick.rooms.count }
         guard count == 1 else {
             log.warning(
                 "batch refused by the store: tried one by one", ["error": error.description, "count": count])
-            for (tick, isLast) in ticks {
-                if health.isFailing { jobs.abandon(tick.job) }
-                for (index, room) in tick.rooms.enumerated() where !health.isFailing {
-                    let single = PendingTick(job: tick.job, rooms: [room], reply: tick.reply)
-                    process(
-                        ticks: [(single, isLast && index == tick.rooms.count - 1)], commands: [], at: uptime)
+            let singles = ticks.flatMap { tick, isLast in
+                tick.rooms.enumerated().map { index, room in
+                    TakenTick(
+                        tick: PendingTick(job: tick.job, rooms: [room], reply: tick.reply),
+                        isLast: isLast && index == tick.rooms.count - 1)
                 }
             }
-            for command in commands {
-                if health.isFailing {
-                    jobs.abandon(command.job)
-                } else {
-                    process(ticks: [], commands: [command], at: uptime)
-                }
+            for index in singles.indices {
+                process(
+                    ticks: singles[index...index], commands: [],
+                    behind: (singles[(index + 1)...], commands), isAlone: false, at: uptime)
+                if health.isFailing { return }
+            }
+            for index in commands.indices {
+                process(
+                    ticks: [], commands: commands[index...index],
+                    behind: ([], commands[(index + 1)...]), isAlone: false, at: uptime)
+                if health.isFailing { return }
             }
             return
         }
@@ -275,6 +377,13 @@ extension Worker {
         meters.deadLetters[invalid.reasonWord, default: 0] += 1
         log.warning(
             "dead-lettered by the broker", ["reason": invalid.reasonWord, "bytes": Int64(clamping: size)])
+    }
+}
+
+extension PendingCommand {
+    /// As it waits, once it has been taken in vain.
+    var waiting: Intake.WaitingCommand {
+        Intake.WaitingCommand(delivery: delivery, at: arrivedAt, attempt: attempt, isAgain: true)
     }
 }
 

@@ -13,7 +13,7 @@ package import Store
 ///     draining ──► overdue ──► serving ──► stopping ──► stopped
 ///        ▲  outbox    overdue     │ commands,
 ///        │  first     rooms       │ ticks
-///        └────────────────────────┘ after the store has failed and works again
+///        └────────────────────────┘ after the store has failed and works again, for all rooms or for one
 ///
 /// What is promised and where it is kept:
 ///
@@ -24,6 +24,7 @@ package import Store
 /// | events in order, again until confirmed | `OutboxPublisher` |
 /// | replies and dead letters again until confirmed | `ReplyPublisher` |
 /// | a backlog of commands delays no window | `Intake` |
+/// | a room that cannot be read or written stops no other | `Aside`, `StoreHealth` |
 /// | a message that kills the worker is isolated | `CrashGuard` |
 package final class Worker {
     package enum Input: Sendable {
@@ -57,6 +58,8 @@ package final class Worker {
 
     var phase = Phase.draining(after: 0)
     var intake = Intake()
+    /// Rooms that the store fails on while it works for others.
+    var aside = Aside()
     var jobs = Jobs()
     var outbox: OutboxPublisher
     var replies = ReplyPublisher(.droppedWhenRefused)
@@ -149,7 +152,7 @@ package final class Worker {
         if hasMore || backups.isCopying { return 0 }
         if case .stopping = phase { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
-            || health.isFailing
+            || health.isFailing || !aside.isEmpty
             ? 100 : 1_000
     }
 

@@ -126,6 +126,11 @@ final class Bench {
 
     func outbox() throws -> [OutboxMessage] { try store.real.unpublished(after: 0, limit: 100_000) }
 
+    /// How often the queue of commands has been consumed, so far.
+    var generation: Int {
+        logFile.lines(containing: "consuming").filter { $0.contains("overtime.commands") }.count
+    }
+
     var replies: [Reply] {
         broker.published.filter { $0.channel == PublisherChannel.replies }
             .compactMap { ReplyDecoder.decode($0.publication.body) }
