@@ -53,6 +53,8 @@ package struct ReplyPublisher {
     private var suspects: Set<UInt64> = []
     private var sentCount = 0
     private var unowedBytes = 0
+    /// Of bodies that are not small.
+    private var largeBytes = 0
     /// True while the channel is closed by an error of its own: it is not the broker that is away.
     private var isBroken = false
     private var nextCheckAt: Int64 = 0
@@ -68,11 +70,22 @@ package struct ReplyPublisher {
 
     package var isEmpty: Bool { entries.isEmpty }
 
+    /// False where a large body is too much beside those that wait. The budget of the channel it came on ends with that
+    /// channel, a letter does not.
+    func hasRoom(for body: [UInt8]) -> Bool {
+        Self.largeBytes(body) == 0 || largeBytes + body.count <= WorkerPlans.largeBodyBudget
+    }
+
+    private static func largeBytes(_ body: [UInt8]) -> Int {
+        body.count > ChannelPlan.smallBodyBytes ? body.count : 0
+    }
+
     package mutating func enqueue(_ message: Message, at uptime: Int64) {
         if message.job == 0 {
             guard unowedBytes + message.body.count <= Self.mostUnowedBytes else { return }
             unowedBytes += message.body.count
         }
+        largeBytes += Self.largeBytes(message.body)
         entries[nextID] = Entry(message: message, sentAt: uptime, since: uptime)
         waiting.append(nextID)
         nextID += 1
@@ -112,6 +125,7 @@ package struct ReplyPublisher {
             suspects.remove(id)
             guard let entry = entries.removeValue(forKey: id) else { return nil }
             if entry.isSent { sentCount -= 1 }
+            largeBytes -= Self.largeBytes(entry.message.body)
             if entry.message.job == 0 { unowedBytes -= entry.message.body.count }
             return entry.message.job
         }

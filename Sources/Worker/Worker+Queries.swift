@@ -8,9 +8,15 @@ import Store
 extension Worker {
     func receiveQuery(_ delivery: Delivery, at uptime: Int64) {
         let job = jobs.begin(delivery.tag, on: ConsumerChannel.queries)
-        if let address = replyAddress(of: delivery.properties), case .bytes(let body) = delivery.body,
-            let answer = answer(QueryDecoder.decode(body), at: uptime)
-        {
+        let query: Result<Query, QueryProblem> =
+            switch delivery.body {
+            case .bytes(let body): QueryDecoder.decode(body)
+            case .discarded(let size):
+                .failure(
+                    QueryProblem(
+                        detail: "the body has \(size) bytes; a query has at most \(StrictJSON.maximumBytes)"))
+            }
+        if let address = replyAddress(of: delivery.properties), let answer = answer(query, at: uptime) {
             reply(answer, to: address, job: 0, at: uptime)
         }
         jobs.finishIfSettled(job)

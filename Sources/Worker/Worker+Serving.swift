@@ -342,7 +342,9 @@ extension Worker {
     func deadLetter(
         _ delivery: Delivery, reason: String, detail: String, answer: [UInt8]? = nil, at uptime: Int64
     ) {
-        guard case .bytes(let body) = delivery.body else { return rejectOversized(delivery, at: uptime) }
+        guard case .bytes(let body) = delivery.body, letters.hasRoom(for: body) else {
+            return rejectOversized(delivery, at: uptime)
+        }
         let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands)
         jobs.owe(1, to: job)
         letters.enqueue(
@@ -365,9 +367,13 @@ extension Worker {
             ])
     }
 
-    /// A body too large to be held: the broker itself moves it to the dead letters, whole.
+    /// A body too large to be held, by itself or beside others: the broker itself moves it to the dead letters, whole.
     private func rejectOversized(_ delivery: Delivery, at uptime: Int64) {
-        guard case .discarded(let size) = delivery.body else { return }
+        let size: UInt64 =
+            switch delivery.body {
+            case .bytes(let body): UInt64(body.count)
+            case .discarded(let size): size
+            }
         let invalid = InvalidCommand(.tooLarge, "the body has \(size) bytes; a command has at most 65536")
         if let address = replyAddress(of: delivery.properties) {
             reply(ReplyEncoder.encode(invalid: invalid, serverTime: now), to: address, job: 0, at: uptime)

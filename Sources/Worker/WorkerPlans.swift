@@ -7,18 +7,24 @@ package struct WorkerPlans: Sendable {
     package let publisher: [ChannelPlan]
     let startGate: StartGate
 
+    /// What bodies too large to be commands may take at once, until their dead letters are confirmed.
+    static let largeBodyBudget = 64 << 20
+
     package init(settings: WorkerSettings, mode: DeclareMode) {
         let topology = settings.topology
         consumer = [
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [.dead, .commands]), prefetch: settings.prefetch,
-                consumers: topology.commandQueues.map { ConsumerPlan(queue: $0, tag: $0) }, startsOpen: false),
+                consumers: topology.commandQueues.map { ConsumerPlan(queue: $0, tag: $0) },
+                largeBodyBudget: Self.largeBodyBudget, startsOpen: false),
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [.ticks]), prefetch: 64,
-                consumers: [ConsumerPlan(queue: topology.ticks, tag: "ticks")], startsOpen: false),
+                consumers: [ConsumerPlan(queue: topology.ticks, tag: "ticks")],
+                maximumBodyBytes: Tick.maximumBytes, startsOpen: false),
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [.queries]), prefetch: 64,
-                consumers: [ConsumerPlan(queue: topology.queries, tag: "queries")]),
+                consumers: [ConsumerPlan(queue: topology.queries, tag: "queries")],
+                maximumBodyBytes: StrictJSON.maximumBytes),
         ]
         let log = topology.logDeclarations(mode)
         publisher = [

@@ -9,6 +9,20 @@ import Testing
         return window
     }
 
+    @Test("bytes are counted until their delivery is acknowledged or rejected")
+    func bytes() throws {
+        var window = AcknowledgementWindow()
+        for (tag, bytes) in [(1, 10), (2, 0), (3, 5), (4, 7)] as [(UInt64, Int)] {
+            try window.delivered(tag, largeBytes: bytes)
+        }
+        _ = window.acknowledge([3, 2, 3])
+        #expect(window.largeBytes == 17)
+        _ = window.reject(1, requeue: false)
+        #expect(window.largeBytes == 7)
+        _ = window.acknowledge([4])
+        #expect(window.largeBytes == 0)
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var acknowledged: [[UInt64]]

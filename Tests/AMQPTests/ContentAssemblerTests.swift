@@ -39,6 +39,21 @@ import Testing
                 == (isHeld ? .bytes([UInt8](repeating: 7, count: size)) : .discarded(size: UInt64(size))))
     }
 
+    @Test(
+        "a body that is not small and beyond the budget is dropped",
+        arguments: [
+            (65_536, 0, true), (65_537, 65_536, false), (65_537, 65_537, true), (100_000, -1, false),
+            (65_536, -1, true),
+        ])
+    func budget(size: Int, budget: Int, isHeld: Bool) throws {
+        var assembler = ContentAssembler(maximumBodyBytes: .max)
+        try assembler.begin(Self.method)
+        _ = try assembler.header(
+            bodySize: UInt64(size), properties: Properties(), largeBodyBudget: budget)
+        let content = try assembler.body([UInt8](repeating: 7, count: size))
+        #expect((content?.body == .discarded(size: UInt64(size))) != isHeld)
+    }
+
     @Test("an announcement alone allocates nothing")
     func announcement() throws {
         var assembler = ContentAssembler(maximumBodyBytes: .max)

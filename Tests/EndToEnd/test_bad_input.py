@@ -2,11 +2,13 @@
 
 import json
 import secrets
+import threading
 import time
 
 import pika
 import pytest
 from conftest import ROOT
+from waiting import poll
 
 SUITE = ROOT.parent / "shared/data/json-test-suite/test_parsing"
 REASONS = {"invalid_command", "not_json", "not_an_object", "too_large"}
@@ -250,6 +252,69 @@ def test_a_body_too_large(wire, letters, history, size):
     assert letter == body
     assert properties.headers["x-overtime-reason"] in REASONS
     wire.refused("unknown_room", "status", "r")
+
+
+@pytest.mark.heavy
+def test_many_large_bodies_beside_commands(installation, wire, worker, connect, history, broker, figure):
+    """More than a prefetch may hold: all become dead letters, whole, and commands beside them are answered."""
+    count, size, other = 150, 8 << 20, connect()
+    body = b"x" * size
+    wire.ok("open", "r")
+    assert worker.terminate()[0] == 0
+    calls, joins = [], []
+    for number in range(count):
+        call = wire.send("open", "r", body=body, properties={"message_id": f"large-{number}"})
+        calls.append(call)
+        if number % 10 == 9:
+            assert wire.settled([call.receipt for call in calls[-10:]], 60) == {"ack"}
+            joins.append(other.send("join", "r", f"user-{number}"))
+    # All wait for it at once.
+    worker = installation.worker()
+    peak, ended = [0], threading.Event()
+
+    def watch():
+        while worker.running and not ended.wait(0.02):
+            peak[0] = max(peak[0], worker.resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        for call in joins:
+            assert history.wait_reply(call, 60)["ok"]
+        assert other.ok("join", "r", "ada")["ok"]
+        for call in calls:
+            assert history.wait_reply(call, 60)["error"]["code"] == 6008
+        poll(lambda: wire.count(f"{installation.prefix}.commands") == 0, 60, "the queue to be empty")
+    finally:
+        ended.set()
+        watcher.join()
+    assert worker.running
+    figure("worker's resident memory, MiB, beside 150 bodies of 8 MiB", peak[0] >> 10)
+    assert peak[0] < 200 << 10
+    channel, kept, by_broker = broker.channel(), set(), 0
+    end = time.monotonic() + 60
+    while len(kept) < count and time.monotonic() < end:
+        method, properties, letter = channel.basic_get(f"{installation.prefix}.dead")
+        if method is None:
+            time.sleep(0.1)
+            continue
+        assert letter == body
+        by_broker += "x-death" in properties.headers
+        assert "x-death" in properties.headers or properties.headers["x-overtime-reason"] == "too_large"
+        kept.add(properties.message_id)
+        channel.basic_ack(method.delivery_tag)
+    channel.close()
+    assert len(kept) == count
+    figure("of these moved by the broker", by_broker)
+
+
+@pytest.mark.parametrize("size", [65_537, 3_000_000])
+def test_a_query_too_large(wire, worker, history, installation, size):
+    body = b'{"query":"rooms"}'
+    message, call = wire.message("rooms", "r", body=body + b" " * (size - len(body)))
+    wire.publish(f"{installation.prefix}.queries", "", *message[2:])
+    reply = history.wait_reply(call)
+    assert (reply["ok"], reply["error"]["code"]) == (False, 6008)
 
 
 def test_properties_that_would_harm_the_letter_move(wire, letters, history, installation):

@@ -20,6 +20,20 @@ struct QueryTests {
         bench.settle()
     }
 
+    @Test("One that was too large to be held is answered all the same")
+    func tooLarge() throws {
+        let bench = try Bench.serving()
+        bench.put(
+            FakeBroker.Message(
+                name: "q", properties: Properties(replyTo: "me"), body: .discarded(size: 70_000)),
+            on: ConsumerChannel.queries)
+        bench.settle()
+        guard case .failure(.refused(let failure)) = QueryReplyDecoder.rooms(try #require(bodies(bench).last))
+        else { return #expect(Bool(false)) }
+        #expect(failure.code == 6008)
+        #expect(bench.broker.acknowledged == ["q"])
+    }
+
     @Test("Rooms come in pages, in byte order, with the sequence and the next due instant")
     func pages() throws {
         let bench = try Bench.serving()

@@ -7,21 +7,25 @@ struct AcknowledgementWindow: Sendable {
     private struct Entry: Sendable {
         var tag: UInt64
         var isOpen: Bool
+        var largeBytes: Int
     }
 
     /// Ascending, since the broker numbers in order.
     private var entries: [Entry] = []
     private var head = 0
     private(set) var openCount = 0
+    /// Bytes of the bodies, not small, of those that are open.
+    private(set) var largeBytes = 0
 
-    mutating func delivered(_ tag: UInt64) throws(AMQPError) {
+    mutating func delivered(_ tag: UInt64, largeBytes: Int = 0) throws(AMQPError) {
         // Acknowledging 0 would mean "all so far".
         guard tag > 0 else { throw .protocolViolation("a delivery came with the number 0") }
         if let last = entries.last, last.tag >= tag {
             throw .protocolViolation("delivery number \(tag) came after \(last.tag)")
         }
-        entries.append(Entry(tag: tag, isOpen: true))
+        entries.append(Entry(tag: tag, isOpen: true, largeBytes: largeBytes))
         openCount += 1
+        self.largeBytes += largeBytes
     }
 
     /// The frames that acknowledge these deliveries; unknown and settled numbers are passed over.
@@ -64,6 +68,7 @@ struct AcknowledgementWindow: Sendable {
         guard low < entries.count, entries[low].tag == tag, entries[low].isOpen else { return false }
         entries[low].isOpen = false
         openCount -= 1
+        largeBytes -= entries[low].largeBytes
         return true
     }
 

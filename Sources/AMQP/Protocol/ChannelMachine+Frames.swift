@@ -1,3 +1,11 @@
+extension Body {
+    /// What it counts towards a channel's budget.
+    fileprivate var largeBytes: Int {
+        guard case .bytes(let bytes) = self, bytes.count > ChannelPlan.smallBodyBytes else { return 0 }
+        return bytes.count
+    }
+}
+
 // What each kind of frame does to a channel's life.
 extension ChannelMachine {
     mutating func nextStep() -> [Action] {
@@ -32,7 +40,9 @@ extension ChannelMachine {
             ledger.returned(method, messageID: content.properties.messageID)
             return []
         case .deliver(let method):
-            if !silentConsumers.contains(method.consumerTag) { try window.delivered(method.deliveryTag) }
+            if !silentConsumers.contains(method.consumerTag) {
+                try window.delivered(method.deliveryTag, largeBytes: content.body.largeBytes)
+            }
             let delivery = Delivery(
                 consumerTag: method.consumerTag,
                 tag: DeliveryTag(generation: generation, number: method.deliveryTag),

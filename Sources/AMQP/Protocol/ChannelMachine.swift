@@ -153,7 +153,10 @@ struct ChannelMachine: Sendable {
         }
         switch frame {
         case .header(let bodySize, let properties):
-            return try content(assembler.header(bodySize: bodySize, properties: properties))
+            return try content(
+                assembler.header(
+                    bodySize: bodySize, properties: properties,
+                    largeBodyBudget: plan.largeBodyBudget - window.largeBytes))
         case .body(let bytes):
             return try content(assembler.body(bytes))
         default:

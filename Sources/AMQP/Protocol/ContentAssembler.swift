@@ -18,7 +18,7 @@ struct ContentAssembler: Sendable {
     private enum State: Sendable {
         case idle
         case header(Method)
-        case body(Method, Properties, size: UInt64, received: UInt64, bytes: [UInt8])
+        case body(Method, Properties, size: UInt64, isHeld: Bool, received: UInt64, bytes: [UInt8])
     }
 
     private let maximumBodyBytes: UInt64
@@ -39,8 +39,11 @@ struct ContentAssembler: Sendable {
         state = .header(method)
     }
 
-    /// The content, if it has no body and so is complete with its header.
-    mutating func header(bodySize: UInt64, properties: Properties) throws(AMQPError) -> Content? {
+    /// The content, if it has no body and so is complete with its header. A body that is not small and goes beyond the
+    /// budget is dropped as it comes.
+    mutating func header(
+        bodySize: UInt64, properties: Properties, largeBodyBudget: Int = .max
+    ) throws(AMQPError) -> Content? {
         guard case .header(let method) = state else {
             throw .protocolViolation("a content header came without a message")
         }
@@ -48,12 +51,18 @@ struct ContentAssembler: Sendable {
             state = .idle
             return Content(method: method, properties: properties, body: .bytes([]))
         }
-        state = .body(method, properties, size: bodySize, received: 0, bytes: [])
+        let isAffordable =
+            bodySize <= UInt64(ChannelPlan.smallBodyBytes) || bodySize <= UInt64(max(0, largeBodyBudget))
+        state = .body(
+            method, properties, size: bodySize, isHeld: bodySize <= maximumBodyBytes && isAffordable,
+            received: 0,
+            bytes: [])
         return nil
     }
 
     mutating func body(_ fragment: [UInt8]) throws(AMQPError) -> Content? {
-        guard case .body(let method, let properties, let size, let received, var bytes) = state else {
+        guard case .body(let method, let properties, let size, let isHeld, let received, var bytes) = state
+        else {
             throw .protocolViolation("a content body came without a header")
         }
         // Emptied first, so that `bytes` below is the array's only owner and grows in place.
@@ -62,7 +71,6 @@ struct ContentAssembler: Sendable {
         guard !overflow, sum <= size else {
             throw .protocolViolation("a body is larger than its header announced")
         }
-        let isHeld = size <= maximumBodyBytes
         if isHeld {
             if bytes.isEmpty {
                 bytes = fragment
@@ -74,7 +82,7 @@ struct ContentAssembler: Sendable {
             return Content(
                 method: method, properties: properties, body: isHeld ? .bytes(bytes) : .discarded(size: size))
         }
-        state = .body(method, properties, size: size, received: sum, bytes: bytes)
+        state = .body(method, properties, size: size, isHeld: isHeld, received: sum, bytes: bytes)
         return nil
     }
 }

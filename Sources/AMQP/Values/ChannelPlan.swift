@@ -21,6 +21,8 @@ package struct ConsumerPlan: Hashable, Sendable {
 /// What a channel does each time it opens: declare, limit, confirm, consume, in this order.
 package struct ChannelPlan: Hashable, Sendable {
     package static let defaultMaximumBodyBytes = 16 << 20
+    /// A body up to this size is small: it counts towards no budget.
+    package static let smallBodyBytes = 64 << 10
 
     package var declare: [DeclarationStep]
     /// Without confirms a publication has no outcome at all: nothing is reported for it.
@@ -30,6 +32,9 @@ package struct ChannelPlan: Hashable, Sendable {
     package var consumers: [ConsumerPlan]
     /// Larger bodies are delivered as `.discarded`.
     package var maximumBodyBytes: Int
+    /// The most bytes of bodies that are not small in unacknowledged deliveries: what goes beyond is delivered as
+    /// `.discarded`, so that a prefetch of large bodies does not fill the memory.
+    package var largeBodyBudget: Int
     /// Whether the number of messages in each declared queue is told (`queueCounted`).
     package var countsMessages: Bool
     /// Whether the channel opens by itself with the connection, before anybody has asked for either.
@@ -38,13 +43,14 @@ package struct ChannelPlan: Hashable, Sendable {
     package init(
         declare: [DeclarationStep] = [], confirms: Bool = false, prefetch: UInt16 = 0,
         consumers: [ConsumerPlan] = [], maximumBodyBytes: Int = ChannelPlan.defaultMaximumBodyBytes,
-        countsMessages: Bool = false, startsOpen: Bool = true
+        largeBodyBudget: Int = .max, countsMessages: Bool = false, startsOpen: Bool = true
     ) {
         self.declare = declare
         self.confirms = confirms
         self.prefetch = prefetch
         self.consumers = consumers
         self.maximumBodyBytes = maximumBodyBytes
+        self.largeBodyBudget = largeBodyBudget
         self.countsMessages = countsMessages
         self.startsOpen = startsOpen
     }

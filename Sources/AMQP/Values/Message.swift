@@ -15,7 +15,7 @@ package struct DeliveryTag: Hashable, Sendable {
 /// A message's body, unless it was too large to be held.
 package enum Body: Hashable, Sendable {
     case bytes([UInt8])
-    /// Larger than the channel's `maximumBodyBytes`: its bytes were dropped as they came.
+    /// Larger than the channel's `maximumBodyBytes`, or beyond its `largeBodyBudget`: its bytes were dropped as they came.
     case discarded(size: UInt64)
 }
 
