@@ -55,7 +55,7 @@ struct ConnectionTests {
         for _ in 0..<3 {
             bench.settle()
             if bench.broker.outstanding.contains(where: { $0.publication.routingKey == "poison" }) {
-                bench.closePublisher(PublisherChannel.replies)
+                bench.closePublisher(PublisherChannel.replies, Bench.badMessage)
                 bench.openPublisher(PublisherChannel.replies)
             }
         }

@@ -8,6 +8,8 @@ import RoomCore
 extension Bench {
     static let lost = AMQPError(scope: .connection, kind: .socketClosed, text: "gone")
     static let noExchange = AMQPError(scope: .channel, kind: .notFound, code: 404, text: "no exchange")
+    static let badMessage = AMQPError(
+        scope: .channel, kind: .preconditionFailed, code: 406, text: "message too large")
 
     // MARK: Publishers of commands
 
