@@ -5,6 +5,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -64,6 +65,48 @@ def fill(path):
                 file.write(b"\0" * 4096)
         except OSError:
             return
+
+
+def test_a_file_at_the_limit_of_its_size(installation, wire, history):
+    """The system would end the process by a signal; it is a disk that is full, and heals as one."""
+    if shutil.which("prlimit") is None:
+        pytest.skip("prlimit is not installed")
+    limited = ["sh", "-c", 'ulimit -S -f 1000; exec "$0" "$@"']
+    worker = installation.start("worker", command=limited)
+    installation.ready(worker)
+    calls = [wire.send("open", f"r{number}", moderators=bulk(number)) for number in range(40)]
+    worker.wait_said(FAILS)
+    assert worker.running
+    subprocess.run(["prlimit", f"--pid={worker.pid}", "--fsize=unlimited:"], check=True)
+    for call in calls:
+        assert history.wait_reply(call, LIMIT)["ok"]
+    assert worker.terminate()[0] == 0
+
+
+def test_a_directory_without_rights_for_a_moment(installation, wire, history):
+    """The file is where it was, so nobody has replaced it: waited for, and gone on with."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can run the worker as another user")
+    with tempfile.TemporaryDirectory(prefix="overtime-rights.") as top:
+        os.chmod(top, 0o755)
+        binary = shutil.copy(installation.binary, f"{top}/overtime")
+        directory = f"{top}/store"
+        os.mkdir(directory)
+        os.chown(directory, 65534, 65534)
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        other += ["sh", "-c", f'shift; exec {binary} "$@"']
+        worker = installation.start("worker", environment=on(directory), command=[*other, "sh"])
+        installation.ready(worker)
+        assert wire.ok("open", "r1")
+        os.chmod(directory, 0)
+        call = wire.send("open", "r2")
+        line = worker.wait_said(FAILS)
+        assert "cannot be looked at" in line["error"] and "Permission denied" in line["error"]
+        assert not call.replies
+        os.chmod(directory, 0o700)
+        assert history.wait_reply(call, LIMIT)["ok"]
+        worker.wait_said(WORKS)
+        assert worker.terminate()[0] == 0
 
 
 def check_store(installation, tmp_path, directory=None):
