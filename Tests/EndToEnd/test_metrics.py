@@ -185,6 +185,22 @@ def test_lost_connections_are_counted(watched, broker):
         assert process.look().get("overtime_connected") == 2
 
 
+def test_a_queue_of_another_kind_is_not_consumed(watched, installation, broker):
+    worker = watched("worker")
+    queue = f"{installation.prefix}.commands"
+    worker.process.pause()
+    broker.delete([queue], [])
+    channel = broker.channel()
+    channel.queue_declare(queue, durable=True)
+    channel.close()
+    worker.process.resume()
+    worker.wait("overtime_consuming", lambda value: value == 0, 20, queue="commands")
+    assert worker.get("/readyz")[0] == 503
+    broker.delete([queue], [])
+    worker.wait_ready(30)
+    assert worker.look().get("overtime_consuming", queue="commands") == 1
+
+
 def test_replies_that_nobody_takes(watched, wire):
     worker = watched("worker")
     full = f"replies.{wire.prefix}.full"
