@@ -111,7 +111,13 @@ class History:
             if known:
                 self._jumps[room] = jump
         for call in self.calls.values():
-            call.replies = [(reply, p) for reply, p in call.replies if seconds(reply["serverTime"]) <= instant]
+            # The instant's own millisecond may hold both: then the number tells.
+            call.replies = [
+                (reply, p)
+                for reply, p in call.replies
+                if seconds(reply["serverTime"]) <= instant
+                and (reply.get("sequence") or 0) <= sequences.get(reply.get("room"), 0)
+            ]
 
     # Waiting.
 

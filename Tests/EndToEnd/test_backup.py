@@ -153,6 +153,7 @@ def test_what_is_refused(installation, wire, history, tmp_path):
 
 
 @pytest.mark.heavy
+@pytest.mark.slow
 def test_windows_beside_the_backup_of_a_large_store(installation, wire, history, figure, tmp_path):
     worker = installation.worker()
     assert worker.terminate()[0] == 0
