@@ -7,11 +7,14 @@ extension BatchDecision {
     /// One line for each event, for whoever follows a room through the log: what changes when a session ends stands
     /// there always, who comes and goes only where `log.level` is debug.
     func logEvents(to log: Log) {
-        for origin in origins {
-            if EventType.timing.contains(EventType(origin.event.kind)) {
-                log.info("event", origin.logFields)
-            } else {
-                log.debug("event", origin.logFields)
+        guard !origins.isEmpty else { return }
+        log.together { lines in
+            for origin in origins {
+                if EventType.timing.contains(EventType(origin.event.kind)) {
+                    lines.info("event", origin.logFields)
+                } else {
+                    lines.debug("event", origin.logFields)
+                }
             }
         }
     }

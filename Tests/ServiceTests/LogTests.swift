@@ -124,4 +124,32 @@ struct LogTests {
         #expect(after.first?.hasSuffix(said) == true)
         #expect(after.last?.contains("again") == true)
     }
+
+    @Test("lines of one moment are written together, whole and in order, and none is lost to a slow reader's pipe")
+    func together() async throws {
+        var pipes: [Int32] = [0, 0]
+        try #require(pipe(&pipes) == 0)
+        defer { close(pipes[0]) }
+        let log = Log(component: "worker", format: .json, descriptor: pipes[1])
+        let reader = Task.detached { [descriptor = pipes[0]] in
+            var text: [UInt8] = []
+            var piece = [UInt8](repeating: 0, count: 700)
+            while case let count = Glibc.read(descriptor, &piece, piece.count), count > 0 {
+                text += piece.prefix(count)
+            }
+            return String(decoding: text, as: UTF8.self)
+        }
+        log.together { lines in
+            for number in 0..<2_000 {
+                lines.info("event", ["number": number])
+                lines.debug("not written", ["number": number])
+            }
+        }
+        close(pipes[1])
+        let lines = await reader.value.split(separator: "\n")
+        #expect(lines.count == 2_000)
+        for (number, line) in lines.enumerated() {
+            #expect(line.hasPrefix("{\"time\":") && line.hasSuffix("\"number\":\(number)}"))
+        }
+    }
 }

@@ -100,20 +100,75 @@ package final class Log: Sendable {
     /// Fields are only built for a line that is written.
     private func write(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
         guard level >= lowest else { return }
+        write(count: 1) { line(level, message, fields(), at: clock.nowMilliseconds()) }
+    }
+
+    /// Writes what `body` makes, some lines, unless it would have to wait for long.
+    private func write(count: Int64, _ body: () -> [UInt8]) {
         guard isTaken(waiting: lost.load(ordering: .relaxed) == 0 ? Self.patience : 0) else {
-            lost.add(1, ordering: .relaxed)
+            lost.add(count, ordering: .relaxed)
             return
         }
         let missing = lost.exchange(0, ordering: .relaxed)
-        if missing > 0 { write(line(.warning, "log lines were lost: nobody read them", ["count": missing])) }
-        write(line(level, message, fields()))
+        if missing > 0 {
+            write(
+                line(
+                    .warning, "log lines were lost: nobody read them", ["count": missing],
+                    at: clock.nowMilliseconds()))
+        }
+        write(body())
     }
 
-    private func line(_ level: Level, _ message: StaticString, _ fields: LogFields) -> [UInt8] {
+    private func line(
+        _ level: Level, _ message: StaticString, _ fields: LogFields, at milliseconds: Int64
+    ) -> [UInt8] {
         let line = LogLine(
-            milliseconds: clock.nowMilliseconds(), level: level, component: component,
+            milliseconds: milliseconds, level: level, component: component,
             message: message.description, fields: fields)
         return format == .json ? line.json() : line.text(shortTime: shortTime, colour: colour)
+    }
+
+    // MARK: Many lines
+
+    /// Lines of one moment, written together: what happened to hundreds of rooms at once costs a few calls.
+    package struct Bundle {
+        fileprivate let log: Log
+        fileprivate let milliseconds: Int64
+        fileprivate var bytes: [UInt8] = []
+        fileprivate var count: Int64 = 0
+
+        /// What a pipe takes whole, so that lines of several processes do not mix.
+        fileprivate static let piece = 4096
+
+        package mutating func debug(_ message: StaticString, _ fields: @autoclosure () -> LogFields) {
+            add(.debug, message, fields)
+        }
+
+        package mutating func info(_ message: StaticString, _ fields: @autoclosure () -> LogFields) {
+            add(.info, message, fields)
+        }
+
+        private mutating func add(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
+            guard level >= log.lowest else { return }
+            let line = log.line(level, message, fields(), at: milliseconds)
+            if bytes.count + line.count > Self.piece { flush() }
+            bytes += line
+            count += 1
+        }
+
+        fileprivate mutating func flush() {
+            guard count > 0 else { return }
+            log.write(count: count) { bytes }
+            bytes.removeAll(keepingCapacity: true)
+            count = 0
+        }
+    }
+
+    /// Writes the lines that `body` adds.
+    package func together(_ body: (inout Bundle) -> Void) {
+        var bundle = Bundle(log: self, milliseconds: clock.nowMilliseconds())
+        body(&bundle)
+        bundle.flush()
     }
 
     /// Whether a write would not wait: a pipe then has room for 4,096 bytes, which nearly every line fits in.
@@ -126,7 +181,7 @@ package final class Log: Sendable {
     }
 
     private func write(_ bytes: [UInt8]) {
-        // One call a line, so that lines of several threads and processes do not mix. What it says is of no use here.
+        // One call, so that lines of several threads and processes do not mix. What it says is of no use here.
         while Glibc.write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
     }
 }

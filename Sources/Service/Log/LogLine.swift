@@ -11,11 +11,15 @@ struct LogLine {
 
     /// One JSON object and a line feed.
     func json() -> [UInt8] {
-        var line = Array(
-            "{\"time\":\"\(FormattedTime.iso(milliseconds))\",\"level\":\"\(level.name)\",\"component\":".utf8
-        )
+        var line: [UInt8] = []
+        line.reserveCapacity(256)
+        line += "{\"time\":\"".utf8
+        line += FormattedTime.iso(milliseconds).utf8
+        line += "\",\"level\":\"".utf8
+        line += level.name.utf8
+        line += "\",\"component\":".utf8
         Self.appendQuoted(component, to: &line)
-        line += Array(",\"message\":".utf8)
+        line += ",\"message\":".utf8
         Self.appendQuoted(message, to: &line)
         for field in fields.entries {
             line.append(UInt8(ascii: ","))
@@ -25,10 +29,10 @@ struct LogLine {
             case .string(let text): Self.appendQuoted(text, to: &line)
             // JSON has no word for infinity; as text it is at least seen.
             case .double(let number) where !number.isFinite: Self.appendQuoted("\(number)", to: &line)
-            default: line += Array(Self.plain(field.value).utf8)
+            default: line += Self.plain(field.value).utf8
             }
         }
-        line += Array("}\n".utf8)
+        line += "}\n".utf8
         return line
     }
 
@@ -40,12 +44,12 @@ struct LogLine {
         var line: [UInt8] = []
         line += Array(
             (colour ? "\u{1B}[2m\(time)\u{1B}[0m \(level.colour)\(name)\u{1B}[0m" : "\(time) \(name)").utf8)
-        line += Array(" \(source) ".utf8)
+        line += " \(source) ".utf8
         Self.appendEscaped(message, to: &line)
         for field in fields.entries {
-            line += Array((colour ? " \u{1B}[2m" : " ").utf8)
+            line += (colour ? " \u{1B}[2m" : " ").utf8
             Self.appendEscaped(field.name, to: &line)
-            line += Array((colour ? "=\u{1B}[0m" : "=").utf8)
+            line += (colour ? "=\u{1B}[0m" : "=").utf8
             if case .string(let text) = field.value {
                 if text.isEmpty
                     || text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x22 || $0 == 0x3D || $0 == 0x7F })
@@ -55,7 +59,7 @@ struct LogLine {
                     Self.appendEscaped(text, to: &line)
                 }
             } else {
-                line += Array(Self.plain(field.value).utf8)
+                line += Self.plain(field.value).utf8
             }
         }
         line.append(UInt8(ascii: "\n"))
@@ -80,27 +84,42 @@ struct LogLine {
 
     /// JSON's escapes, and C1 controls as well: some terminals obey them.
     private static func appendEscaped(_ text: String, to line: inout [UInt8]) {
+        var text = text
+        let isPlain = text.withUTF8 { bytes in
+            guard bytes.count <= longestText, bytes.allSatisfy(isPlain) else { return false }
+            line.append(contentsOf: bytes)
+            return true
+        }
+        if !isPlain { appendScalars(of: text, to: &line) }
+    }
+
+    /// What stands for itself, in nearly every text there is.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        0x20..<0x7F ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    private static func appendScalars(of text: String, to line: inout [UInt8]) {
         var count = 0
         for scalar in text.unicodeScalars {
             if count >= longestText {
-                line += Array("…".utf8)
+                line += "…".utf8
                 return
             }
             count += UTF8.width(scalar)
             switch scalar {
-            case "\"": line += Array("\\\"".utf8)
-            case "\\": line += Array("\\\\".utf8)
-            case "\n": line += Array("\\n".utf8)
-            case "\r": line += Array("\\r".utf8)
-            case "\t": line += Array("\\t".utf8)
+            case "\"": line += "\\\"".utf8
+            case "\\": line += "\\\\".utf8
+            case "\n": line += "\\n".utf8
+            case "\r": line += "\\r".utf8
+            case "\t": line += "\\t".utf8
             default:
                 if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
                     || (0x2028...0x202E).contains(scalar.value)
                 {
                     let hex = String(scalar.value, radix: 16)
-                    line += Array("\\u\(String(repeating: "0", count: 4 - hex.count))\(hex)".utf8)
+                    line += "\\u\(String(repeating: "0", count: 4 - hex.count))\(hex)".utf8
                 } else {
-                    line += Array(String(scalar).utf8)
+                    line += String(scalar).utf8
                 }
             }
         }
