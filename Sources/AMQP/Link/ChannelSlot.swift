@@ -25,6 +25,7 @@ struct ChannelSlot: Sendable {
     var number: Int { index + 1 }
 
     var hasOutgoing: Bool { sent < outgoing.count }
+    var outgoingCount: Int { outgoing.count - sent }
 
     mutating func enqueue(_ publications: [Publication]) {
         outgoing.append(contentsOf: publications)

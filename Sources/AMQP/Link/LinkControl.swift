@@ -65,6 +65,13 @@ final class LinkControl: Sendable {
         return WakeUp.poll(descriptor, events: POLLOUT, or: nil, milliseconds: 0) == .ready
     }
 
+    /// Holds back what does not fill a packet, until it is let go; the kernel does after 200 ms.
+    func cork(_ isOn: Bool) {
+        guard let descriptor else { return }
+        var value: Int32 = isOn ? 1 : 0
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     func beginSession() {
         beat()
         socket.withLock { $0.isSession = true }

@@ -124,8 +124,14 @@ extension LinkLoop {
     /// The library's sends wait for room without a limit, deaf to the very `connection.blocked` that explains why
     /// there is none. So nothing is sent unless the socket has room (at least a third of its buffer then), and
     /// `needsRoom` makes the loop wait for it with open ears. Only a body larger than that can still hang.
+    ///
+    /// What is sent in one go leaves in large pieces: each frame by itself would be a packet, and a wake-up of the
+    /// broker.
     func pump(_ connection: Connection) throws(AMQPError) -> Bool {
         needsRoom = false
+        let isBurst = slots.reduce(0) { $0 + $1.outgoingCount } > 1
+        if isBurst { control.cork(true) }
+        defer { if isBurst { control.cork(false) } }
         var budget = Self.publicationsPerTurn
         var hasMore = true
         while hasMore, budget > 0 {

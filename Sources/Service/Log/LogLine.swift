@@ -85,12 +85,12 @@ struct LogLine {
     /// JSON's escapes, and C1 controls as well: some terminals obey them.
     private static func appendEscaped(_ text: String, to line: inout [UInt8]) {
         var text = text
-        let isPlain = text.withUTF8 { bytes in
+        let wasPlain = text.withUTF8 { bytes in
             guard bytes.count <= longestText, bytes.allSatisfy(isPlain) else { return false }
             line.append(contentsOf: bytes)
             return true
         }
-        if !isPlain { appendScalars(of: text, to: &line) }
+        if !wasPlain { appendScalars(of: text, to: &line) }
     }
 
     /// What stands for itself, in nearly every text there is.
