@@ -3,8 +3,9 @@ package import RoomCore
 /// A message to publish: encoded bytes and what its AMQP properties are rebuilt from.
 ///
 /// A republish never encodes anew, so copies are identical even across an upgrade; `format` tells a newer
-/// program by which rules the properties were meant.
-package struct OutboxDraft: Hashable, Sendable {
+/// program by which rules the properties were meant. A reference to what never changes, since it is handed from the
+/// decision to the store and to the publisher.
+package final class OutboxDraft: Sendable {
     /// The rules by which this program makes properties of the fields below.
     package static let currentFormat: Int64 = 1
 
@@ -22,7 +23,7 @@ package struct OutboxDraft: Hashable, Sendable {
 
     package init(
         room: RoomID, sequence: Int64, type: String, messageID: String, timestamp: Int64, body: [UInt8],
-        trace: String? = nil, format: Int64 = Self.currentFormat
+        trace: String? = nil, format: Int64 = OutboxDraft.currentFormat
     ) {
         self.room = room
         self.sequence = sequence
@@ -32,6 +33,19 @@ package struct OutboxDraft: Hashable, Sendable {
         self.body = body
         self.trace = trace
         self.format = format
+    }
+}
+
+extension OutboxDraft: Hashable {
+    package static func == (left: OutboxDraft, right: OutboxDraft) -> Bool {
+        left.sequence == right.sequence && left.room == right.room && left.type == right.type
+            && left.messageID == right.messageID && left.timestamp == right.timestamp
+            && left.trace == right.trace && left.format == right.format && left.body == right.body
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(room)
+        hasher.combine(sequence)
     }
 }
 

@@ -37,13 +37,15 @@ package struct PruneCount: Hashable, Sendable {
     }
 }
 
-/// A room whose next due instant has passed; also the cursor of a page of them.
-package struct OverdueRoom: Hashable, Sendable {
-    package let dueAt: Instant
-    package let room: RoomID
+/// Some of the rooms whose next due instant has passed.
+package struct OverduePage: Hashable, Sendable {
+    /// In byte order of their ids.
+    package var rooms: [RoomID]
+    /// The last live room that was looked at, behind which the next page begins; nil where there are no more.
+    package var next: RoomID?
 
-    package init(dueAt: Instant, room: RoomID) {
-        self.dueAt = dueAt
-        self.room = room
+    package init(rooms: [RoomID] = [], next: RoomID? = nil) {
+        self.rooms = rooms
+        self.next = next
     }
 }

@@ -38,8 +38,8 @@ package protocol RoomStore: AnyObject {
         of room: RoomID, session: Int64, after user: UserID?, limit: Int
     ) throws(StoreError) -> [Participant]
 
-    /// Rooms whose next due instant is `now` or earlier, ordered by it and then by id.
-    func overdue(at now: Instant, after last: OverdueRoom?, limit: Int) throws(StoreError) -> [OverdueRoom]
+    /// Rooms whose next due instant is `now` or earlier, of the next `limit` live ones in byte order of their ids.
+    func overdue(at now: Instant, after last: RoomID?, limit: Int) throws(StoreError) -> OverduePage
 
     /// Removes what its retention no longer keeps, looking at no more than `limit` rows of a kind.
     func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount

@@ -4,8 +4,8 @@ import RoomCore
 import Service
 import Store
 
-/// A command as it waits to be decided.
-struct PendingCommand {
+/// A command as it waits to be decided. A reference to what never changes, as its delivery is.
+final class PendingCommand {
     let job: UInt64
     let command: Command
     let actor: Actor
@@ -19,6 +19,20 @@ struct PendingCommand {
     let attempt: AttemptKey?
     /// When it arrived, by the monotonic clock.
     let arrivedAt: Int64
+
+    init(
+        job: UInt64, command: Command, actor: Actor, trace: TraceParent?, delivery: Delivery,
+        reply: ReplyAddress?, attempt: AttemptKey?, arrivedAt: Int64
+    ) {
+        self.job = job
+        self.command = command
+        self.actor = actor
+        self.trace = trace
+        self.delivery = delivery
+        self.reply = reply
+        self.attempt = attempt
+        self.arrivedAt = arrivedAt
+    }
 }
 
 /// A tick as it waits to be decided.

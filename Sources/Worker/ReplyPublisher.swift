@@ -14,7 +14,8 @@ package struct ReplyPublisher {
         case untilTaken
     }
 
-    package struct Message {
+    /// A reference to what never changes: it is looked at again with each end that arrives.
+    package final class Message {
         package let exchange: ShortString
         package let routingKey: ShortString
         package let properties: Properties

@@ -36,13 +36,19 @@ extension Worker {
     }
 
     /// Brings a page of overdue rooms up to date, then opens the queues.
-    func advanceOverdue(after last: OverdueRoom?, at uptime: Int64) -> Bool {
+    func advanceOverdue(after last: RoomID?, at uptime: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
         let isWary = health.suspectsOverdue
         var tried: [RoomID] = []
         do throws(StoreError) {
-            let rooms = try store.overdue(at: now, after: last, limit: isWary ? 1 : Self.page)
-            guard let next = rooms.last else {
+            var page = try store.overdue(at: now, after: last, limit: Self.page)
+            if isWary, let first = page.rooms.first { page = OverduePage(rooms: [first], next: first) }
+            tried = page.rooms.filter { !aside.contains($0) }
+            if !tried.isEmpty {
+                if !isWary { log.info("bringing overdue rooms up to date", ["count": tried.count]) }
+                try advance(tried, at: uptime)
+            }
+            guard let next = page.next else {
                 phase = .serving
                 health.suspectsOverdue = false
                 // Still open, unless it is the start or they were given back.
@@ -52,11 +58,6 @@ extension Worker {
                 }
                 if !isOpen { log.info("serving") }
                 return !intake.isEmpty
-            }
-            tried = rooms.map(\.room).filter { !aside.contains($0) }
-            if !tried.isEmpty {
-                if !isWary { log.info("bringing overdue rooms up to date", ["count": tried.count]) }
-                try advance(tried, at: uptime)
             }
             phase = .overdue(after: next)
             return true

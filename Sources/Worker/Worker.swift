@@ -39,7 +39,7 @@ package final class Worker {
         /// Takes over the outbox, from a position on.
         case draining(after: Int64)
         /// Brings overdue rooms up to date, page by page.
-        case overdue(after: OverdueRoom?)
+        case overdue(after: RoomID?)
         case serving
         /// Finishes what is in hand, until a point of the monotonic clock.
         case stopping(until: Int64)

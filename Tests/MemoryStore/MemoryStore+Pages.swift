@@ -25,17 +25,15 @@ extension MemoryStore {
     }
 
     package func overdue(
-        at now: Instant, after last: OverdueRoom?, limit: Int
-    ) throws(StoreError) -> [OverdueRoom] {
+        at now: Instant, after last: RoomID?, limit: Int
+    ) throws(StoreError) -> OverduePage {
         try run(.overdue) { () throws(StoreError) in
-            var due: [OverdueRoom] = []
-            for stored in disk.rooms.values {
-                guard let dueAt = stored.room.dueAt, dueAt <= now else { continue }
-                due.append(OverdueRoom(dueAt: dueAt, room: stored.room.id))
-            }
-            due.sort { ($0.dueAt, $0.room) < ($1.dueAt, $1.room) }
-            if let last { due.removeAll { ($0.dueAt, $0.room) <= (last.dueAt, last.room) } }
-            return Array(due.prefix(limit))
+            let live = disk.rooms.values.map(\.room).filter { $0.session?.isLive == true }
+            let later = live.filter { room in last.map { room.id > $0 } ?? true }
+            let seen = later.sorted { $0.id < $1.id }.prefix(limit)
+            return OverduePage(
+                rooms: seen.filter { room in room.dueAt.map { $0 <= now } ?? false }.map(\.id),
+                next: seen.count == limit ? seen.last?.id : nil)
         }
     }
 

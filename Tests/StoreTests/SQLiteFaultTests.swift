@@ -112,7 +112,7 @@ struct SQLiteFaultTests {
         let failure = StoreError.io(code: 10, "simulated")
         #expect(throws: failure) {
             try store.writing { link throws(StoreError) in
-                try store.write(.running("lost"), over: nil, link)
+                _ = try store.write(.running("lost"), over: nil, link)
                 throw failure
             }
         }

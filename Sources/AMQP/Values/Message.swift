@@ -19,8 +19,9 @@ package enum Body: Hashable, Sendable {
     case discarded(size: UInt64)
 }
 
-/// One message from a queue.
-package struct Delivery: Hashable, Sendable {
+/// One message from a queue. A reference to what never changes: it passes through many hands on its way, and copying
+/// a value of so many parts at each of them took longer than deciding what it asks for.
+package final class Delivery: Sendable {
     package let consumerTag: ShortString
     package let tag: DeliveryTag
     package let redelivered: Bool
@@ -43,8 +44,8 @@ package struct Delivery: Hashable, Sendable {
     }
 }
 
-/// One message to publish.
-package struct Publication: Hashable, Sendable {
+/// One message to publish. A reference to what never changes, as a `Delivery` is.
+package final class Publication: Sendable {
     /// The caller's own number, unique within one life of the channel: its outcome is told by this number.
     package let id: UInt64
     package let exchange: ShortString
@@ -66,4 +67,25 @@ package struct Publication: Hashable, Sendable {
         self.properties = properties
         self.body = body
     }
+}
+
+extension Delivery: Hashable {
+    package static func == (left: Delivery, right: Delivery) -> Bool {
+        left.tag == right.tag && left.consumerTag == right.consumerTag
+            && left.redelivered == right.redelivered && left.exchange == right.exchange
+            && left.routingKey == right.routingKey && left.properties == right.properties
+            && left.body == right.body
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(tag) }
+}
+
+extension Publication: Hashable {
+    package static func == (left: Publication, right: Publication) -> Bool {
+        left.id == right.id && left.exchange == right.exchange && left.routingKey == right.routingKey
+            && left.mandatory == right.mandatory && left.properties == right.properties
+            && left.body == right.body
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }

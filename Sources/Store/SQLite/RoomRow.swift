@@ -10,16 +10,18 @@ enum RoomRow {
 
     /// Writes the whole row, new or not; the version was compared before.
     static let put = """
-        INSERT OR REPLACE INTO rooms (\(columns), due_at, idle_since)
+        INSERT OR REPLACE INTO rooms (
+            \(columns), due_at, idle_since)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
         """
 
-    /// Leaves the indexed columns alone, so that an ordinary join touches no index.
+    /// Leaves the indexed columns alone, so that an ordinary command touches no index; and is the fence itself: without
+    /// the expected version (?20) it changes no row.
     static let update = """
         UPDATE rooms SET version = ?2, sequence = ?3, session = ?4, is_open = ?5, connected = ?6,
             changed_at = ?7, started_at = ?8, ends_at = ?9, extensions = ?10, announced = ?11,
-            extender_kind = ?12, extended_by = ?13, ended_at = ?14, cause = ?15
-        WHERE id = ?1
+            extender_kind = ?12, extended_by = ?13, ended_at = ?14, cause = ?15, due_at = ?19
+        WHERE id = ?1 AND version = ?20
         """
 
     /// The columns that seldom change: what is compared to choose between `update` and `put`.
@@ -27,8 +29,15 @@ enum RoomRow {
         var definition: Int64?
         var sessionDefinition: Int64?
         var phase: Int64?
-        var dueAt: Int64?
         var idleSince: Int64?
+    }
+
+    /// What a row must be known of before it is written over.
+    struct Head {
+        let version: Int64
+        let session: Int64
+        let cold: Cold
+        var isLive: Bool { cold.phase.map { $0 < 2 } ?? false }
     }
 
     // MARK: Writing
@@ -39,6 +48,7 @@ enum RoomRow {
         statement.bind(3, room.sequence)
         statement.bind(4, room.sessionNumber)
         statement.bind(5, room.isOpen ? 1 : 0)
+        statement.bind(19, room.dueAt?.milliseconds)
         guard let session = room.session else { return }
         statement.bind(6, session.connected)
         statement.bind(7, session.changedAt.milliseconds)
@@ -72,7 +82,6 @@ enum RoomRow {
         statement.bind(16, cold.definition)
         statement.bind(17, cold.sessionDefinition)
         statement.bind(18, cold.phase)
-        statement.bind(19, cold.dueAt)
         statement.bind(20, cold.idleSince)
     }
 
@@ -111,6 +120,15 @@ enum RoomRow {
         }
         if let defect = room.defect { throw .corruptRoom(id, defect) }
         return StoredRoom(room: room, version: row.integer(1))
+    }
+
+    /// Reads what must be known before the row is written over; selected by `columns` and `idle_since`.
+    static func head(_ row: Statement) -> Head {
+        Head(
+            version: row.integer(1), session: row.integer(3),
+            cold: Cold(
+                definition: row.optionalInteger(15), sessionDefinition: row.optionalInteger(16),
+                phase: row.optionalInteger(17), idleSince: row.optionalInteger(18)))
     }
 
     private static func phase(_ row: Statement, of id: RoomID) throws(StoreError) -> Session.Phase {

@@ -30,13 +30,16 @@ extension SQLiteStore {
         var conflicts: [RoomID] = []
         var live = 0
         for write in writes {
-            let head = try head(of: write.room.id, link)
+            let head = try head(of: write, link)
             guard (head?.version ?? 0) == write.expectedVersion else {
                 conflicts.append(write.room.id)
                 continue
             }
             guard write.isChanged, conflicts.isEmpty else { continue }
-            try self.write(write.room, over: head, link)
+            guard try self.write(write.room, over: head, link) else {
+                conflicts.append(write.room.id)
+                continue
+            }
             live += (write.room.session?.isLive == true ? 1 : 0) - (head?.isLive == true ? 1 : 0)
         }
         guard !conflicts.isEmpty else { return live }
@@ -46,33 +49,35 @@ extension SQLiteStore {
         throw .conflict(conflicts)
     }
 
-    /// What a row must be known of before it is written over.
-    struct RoomHead {
-        let version: Int64
-        let session: Int64
-        let cold: RoomRow.Cold
-        var isLive: Bool { cold.phase.map { $0 < 2 } ?? false }
+    /// The head that a write expects where it was loaded with it: the write compares the version once more. A row that is
+    /// only compared, or not known, is looked at.
+    private func head(of write: RoomWrite, _ link: Link) throws(StoreError) -> RoomRow.Head? {
+        // Once only: a batch that names a room twice must not find it as it was.
+        if write.isChanged, let known = heads.removeValue(forKey: write.room.id),
+            known.version == write.expectedVersion
+        {
+            return known
+        }
+        return try head(of: write.room.id, link)
     }
 
-    func head(of id: RoomID, _ link: Link) throws(StoreError) -> RoomHead? {
+    func head(of id: RoomID, _ link: Link) throws(StoreError) -> RoomRow.Head? {
         let row = link.statements.roomHead
         defer { row.reset() }
         row.bind(1, id)
         guard try row.step() else { return nil }
-        return RoomHead(
+        return RoomRow.Head(
             version: row.integer(0), session: row.integer(1),
             cold: RoomRow.Cold(
                 definition: row.optionalInteger(3), sessionDefinition: row.optionalInteger(4),
-                phase: row.optionalInteger(2), dueAt: row.optionalInteger(5),
-                idleSince: row.optionalInteger(6)))
+                phase: row.optionalInteger(2), idleSince: row.optionalInteger(5)))
     }
 
-    func write(_ room: Room, over head: RoomHead?, _ link: Link) throws(StoreError) {
+    /// - Returns: false, and nothing may be committed, where the row is not as `head` says.
+    func write(_ room: Room, over head: RoomRow.Head?, _ link: Link) throws(StoreError) -> Bool {
         if let defect = room.defect { throw .refused("room \(room.id.text): \(defect)") }
         let old = head?.cold ?? RoomRow.Cold()
-        var new = RoomRow.Cold(
-            phase: RoomRow.phase(of: room.session), dueAt: room.dueAt?.milliseconds,
-            idleSince: RoomRow.idleSince(room))
+        var new = RoomRow.Cold(phase: RoomRow.phase(of: room.session), idleSince: RoomRow.idleSince(room))
         if let definition = room.definition {
             new.definition = try link.definitions.key(
                 for: definition, of: room.id, candidates: old.definition)
@@ -85,17 +90,28 @@ extension SQLiteStore {
             (old.definition, new.definition), (old.sessionDefinition, new.sessionDefinition))
 
         // A room whose indexed columns and definitions stay keeps them unwritten.
-        let isPut = head == nil || old != new
-        let statement = isPut ? link.statements.putRoom : link.statements.updateRoom
-        RoomRow.bindHot(room, version: (head?.version ?? 0) + 1, to: statement)
-        if isPut { RoomRow.bindCold(new, to: statement) }
-        try statement.run()
+        if let head, old == new {
+            let statement = link.statements.updateRoom
+            RoomRow.bindHot(room, version: head.version + 1, to: statement)
+            statement.bind(20, head.version)
+            try statement.run()
+            guard link.connection.changes == 1 else { return false }
+        } else {
+            if let head {
+                guard try self.head(of: room.id, link)?.version == head.version else { return false }
+            }
+            let statement = link.statements.putRoom
+            RoomRow.bindHot(room, version: (head?.version ?? 0) + 1, to: statement)
+            RoomRow.bindCold(new, to: statement)
+            try statement.run()
+        }
         try leaveParticipants(of: room, over: head, link)
+        return true
     }
 
     /// Sessions that this write finds over, also those that began and ended within the batch, leave their
     /// participants to `prune`.
-    private func leaveParticipants(of room: Room, over head: RoomHead?, _ link: Link) throws(StoreError) {
+    private func leaveParticipants(of room: Room, over head: RoomRow.Head?, _ link: Link) throws(StoreError) {
         let lastOver = room.session?.isLive == true ? room.sessionNumber - 1 : room.sessionNumber
         let firstWithRows = head.map { $0.isLive ? $0.session : $0.session + 1 } ?? 1
         guard lastOver >= firstWithRows else { return }

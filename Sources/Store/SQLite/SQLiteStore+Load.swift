@@ -3,6 +3,7 @@ import RoomCore
 extension SQLiteStore {
     package func load(_ request: BatchRequest) throws(StoreError) -> BatchState {
         try reading { link throws(StoreError) in
+            heads.removeAll(keepingCapacity: true)
             var state = BatchState()
             state.rooms.reserveCapacity(request.rooms.count)
             for id in request.rooms { try load(id, into: &state, link) }
@@ -25,10 +26,12 @@ extension SQLiteStore {
         let statement = link.statements.room
         defer { statement.reset() }
         statement.bind(1, id)
-        state.rooms[id] =
-            try statement.step()
-            ? try RoomRow.read(statement, id: id, definitions: link.definitions)
-            : StoredRoom(room: Room(id: id), version: 0)
+        guard try statement.step() else {
+            state.rooms[id] = StoredRoom(room: Room(id: id), version: 0)
+            return
+        }
+        state.rooms[id] = try RoomRow.read(statement, id: id, definitions: link.definitions)
+        heads[id] = RoomRow.head(statement)
     }
 
     private func participant(

@@ -45,22 +45,24 @@ extension SQLiteStore {
     }
 
     package func overdue(
-        at now: Instant, after last: OverdueRoom?, limit: Int
-    ) throws(StoreError) -> [OverdueRoom] {
+        at now: Instant, after last: RoomID?, limit: Int
+    ) throws(StoreError) -> OverduePage {
         try reading { link throws(StoreError) in
             let row = link.statements.overduePage
             defer { row.reset() }
-            row.bind(1, now.milliseconds)
-            row.bind(2, (last?.dueAt ?? .earliest).milliseconds)
-            row.bind(3, Self.successor(of: last?.room.text))
-            row.bind(4, Int64(max(limit, 0)))
-            var rooms: [OverdueRoom] = []
+            row.bind(1, Self.successor(of: last?.text))
+            row.bind(2, Int64(max(limit, 0)))
+            var page = OverduePage()
+            var seen = 0
             while try row.step() {
-                guard let room = row.text(1) else { throw .corrupt("a room's id is not text") }
-                rooms.append(
-                    OverdueRoom(dueAt: Instant(milliseconds: row.integer(0)), room: RoomID(room)))
+                guard let room = row.text(0) else { throw .corrupt("a room's id is not text") }
+                seen += 1
+                if let dueAt = row.optionalInteger(1), dueAt <= now.milliseconds {
+                    page.rooms.append(RoomID(room))
+                }
+                if seen == limit { page.next = RoomID(room) }
             }
-            return rooms
+            return page
         }
     }
 

@@ -16,10 +16,11 @@ extension SQLiteStore {
         return count
     }
 
-    /// Goes through the expired answers a piece a call and then begins anew: those that a long session keeps
-    /// must not be looked at in every call.
+    /// Goes through the expired answers, the oldest first, a piece a call, and then begins anew: those that a long
+    /// session keeps must not be looked at in every call. The first that has not expired ends it; one from the future,
+    /// which a wrong clock left, does not.
     private func pruneAnswers(
-        _ retention: Retention, limit: Int, from cursor: inout (at: Int64, number: Int64),
+        _ retention: Retention, limit: Int, from cursor: inout Int64,
         _ count: inout PruneCount, _ link: Link
     ) throws(StoreError) {
         var expired: [Int64] = []
@@ -27,15 +28,16 @@ extension SQLiteStore {
         do {
             let row = link.statements.oldAnswers
             defer { row.reset() }
-            row.bind(1, (retention.now - retention.idsFor).milliseconds)
-            row.bind(2, cursor.at)
-            row.bind(3, cursor.number)
-            row.bind(4, Int64(limit))
+            row.bind(1, cursor)
+            row.bind(2, Int64(limit))
+            let (first, last) = ((retention.now - retention.idsFor).milliseconds, retention.now.milliseconds)
             while try row.step() {
-                cursor = (row.integer(0), row.integer(1))
+                let at = row.integer(0)
+                if at >= first, at <= last { break }
+                cursor = row.integer(1)
                 seen += 1
                 let isKeptBySession = row.integer(2) == 1
-                if !isKeptBySession { expired.append(cursor.number) }
+                if at < first, !isKeptBySession { expired.append(cursor) }
             }
         }
         for number in expired {
@@ -43,7 +45,7 @@ extension SQLiteStore {
             try link.statements.removeAnswer.run()
         }
         count.answers = expired.count
-        if seen == limit { count.isUnfinished = true } else { cursor = (.min, .min) }
+        if seen == limit { count.isUnfinished = true } else { cursor = .min }
     }
 
     private func pruneParticipants(
@@ -111,7 +113,7 @@ extension SQLiteStore {
             guard let head = try head(of: id, link), let sequence = try sequence(of: id, link) else {
                 continue
             }
-            try write(Room(id: id, sequence: sequence, sessionNumber: head.session), over: head, link)
+            _ = try write(Room(id: id, sequence: sequence, sessionNumber: head.session), over: head, link)
         }
         count.rooms = idle.count
         if idle.count == limit { count.isUnfinished = true }

@@ -26,8 +26,10 @@ package final class SQLiteStore: RoomStore {
     let onDefect: (StoreError) -> Void
 
     /// What `prune` looked at last, so that answers kept for long sessions are not looked at in each call.
-    var answersCursor: (at: Int64, number: Int64) = (.min, .min)
+    var answersCursor = Int64.min
     var counts: LiveCounts?
+    /// Of the rooms that were loaded last: their commit need not look again, since it compares the version as it writes.
+    var heads: [RoomID: RoomRow.Head] = [:]
 
     /// A connection and what is known only with it.
     struct Link {

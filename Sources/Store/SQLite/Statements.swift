@@ -28,10 +28,11 @@ final class Statements {
         commit = try connection.statement("COMMIT")
         rollback = try connection.statement("ROLLBACK")
 
-        room = try connection.statement("SELECT \(RoomRow.columns) FROM rooms WHERE id = ?1")
+        room = try connection.statement(
+            "SELECT \(RoomRow.columns), idle_since FROM rooms WHERE id = ?1")
         roomHead = try connection.statement(
             """
-            SELECT version, session, phase, definition, session_definition, due_at, idle_since
+            SELECT version, session, phase, definition, session_definition, idle_since
             FROM rooms WHERE id = ?1
             """)
         putRoom = try connection.statement(RoomRow.put)
@@ -81,8 +82,7 @@ final class Statements {
             "SELECT \(RoomRow.columns) FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id")
         overduePage = try connection.statement(
             """
-            SELECT due_at, id FROM rooms WHERE due_at <= ?1 AND (due_at, id) >= (?2, ?3)
-            ORDER BY due_at, id LIMIT ?4
+            SELECT id, due_at FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id LIMIT ?2
             """)
         participantPage = try connection.statement(
             """
@@ -105,7 +105,7 @@ final class Statements {
             SELECT at, number, EXISTS (
                 SELECT 1 FROM rooms
                 WHERE rooms.id = answers.room AND rooms.session = answers.session AND rooms.phase < 2)
-            FROM answers WHERE at < ?1 AND (at, number) > (?2, ?3) ORDER BY at, number LIMIT ?4
+            FROM answers WHERE number > ?1 ORDER BY number LIMIT ?2
             """)
         removeAnswer = try connection.statement("DELETE FROM answers WHERE number = ?1")
         idleRooms = try connection.statement(

@@ -9,7 +9,7 @@ enum Memory {
     /// To be called before any thread is started.
     static func keepFlat() {
         mallopt(M_ARENA_MAX, 1)
-        mallopt(M_TRIM_THRESHOLD, 128 << 10)
-        mallopt(M_MMAP_THRESHOLD, 128 << 10)
+        mallopt(M_TRIM_THRESHOLD, 4 << 20)
+        mallopt(M_MMAP_THRESHOLD, 512 << 10)
     }
 }

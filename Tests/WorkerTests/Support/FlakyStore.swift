@@ -80,7 +80,7 @@ final class FlakyStore: RoomStore {
         }
     }
 
-    func overdue(at now: Instant, after last: OverdueRoom?, limit: Int) throws(StoreError) -> [OverdueRoom] {
+    func overdue(at now: Instant, after last: RoomID?, limit: Int) throws(StoreError) -> OverduePage {
         try call(.overdue, writes: false) { () throws(StoreError) in
             try real.overdue(at: now, after: last, limit: limit)
         }
