@@ -1,6 +1,8 @@
 #ifndef OVERTIME_CALLOCATOR_SHIM_H
 #define OVERTIME_CALLOCATOR_SHIM_H
 
-#include <malloc.h>
+#include <sys/types.h>
+
+#include <jemalloc/jemalloc.h>
 
 #endif
