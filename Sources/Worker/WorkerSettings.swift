@@ -16,9 +16,9 @@ package struct WorkerSettings: Sendable {
     package var roomRetention: TimeSpan
 
     /// The most rooms and commands in one transaction.
-    package var batchSize = 512
+    package var batchSize = 1024
     /// Unacknowledged commands that the broker may hand out.
-    package var prefetch: UInt16 = 2048
+    package var prefetch: UInt16 = 3072
     /// Events in hand above which no new work is taken.
     package var eventBound = 20_000
     /// Milliseconds that a stop waits for confirms.

@@ -204,7 +204,8 @@ extension StoreConformance {
         #expect(calls == (expected.count + 1) / 5 + 1)
         // What was brought up to date leaves the page.
         try store.put(Room.running("due now").ended(at: .noon(plus: 60)))
-        #expect(try store.overdue(at: .noon(plus: 50), after: nil, limit: 99).rooms.count == expected.count - 1)
+        #expect(
+            try store.overdue(at: .noon(plus: 50), after: nil, limit: 99).rooms.count == expected.count - 1)
     }
 }
 

@@ -121,7 +121,7 @@ struct AcknowledgementTests {
         for number in 0..<600 { bench.command("o\(number)", "open", "r\(number)") }
         bench.settle()
         let held = bench.worker.outbox.held
-        #expect(held >= 10 && held < 10 + 512)
+        #expect(held >= 10 && held < 10 + 1_024)
         #expect(bench.broker.acknowledged.isEmpty)
         bench.connectPublisher()
         bench.pass(300)
