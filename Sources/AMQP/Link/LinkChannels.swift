@@ -70,8 +70,8 @@ extension LinkLoop {
                 slots[index].openedAt = .now
                 slots[index].answerDueAt = nil
                 events.append(.channelOpened(index, generation: generation))
-            case .counted(let messages):
-                events.append(.queueCounted(index, messages: messages))
+            case .counted(let messages, let consumers):
+                events.append(.queueCounted(index, messages: messages, consumers: consumers))
             case .deliver(let delivery):
                 if !control.isStopping { events.append(.delivery(index, delivery)) }
             case .confirmed(let ids):
