@@ -114,7 +114,8 @@ package enum Metric: String, Sendable, CaseIterable {
         .events: MetricDefinition(.counter, .count, [.worker], "Events made durable for publication"),
         .passedOver: MetricDefinition(
             .counter, .count, [.worker],
-            "Events given up because a queue bound to them refused them for 60 s"),
+            "Events given up after 60 s: a queue bound to them refused, or the broker closed the channel over them"
+        ),
         .outboxDepth: MetricDefinition(
             .gauge, .count, [.worker], "Events that are durable and not known to be published"),
         .outboxOldestAge: MetricDefinition(

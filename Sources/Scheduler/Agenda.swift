@@ -9,8 +9,8 @@ package struct Agenda {
     private enum State {
         /// To be fired at an instant of the worker's clock.
         case armed(Int64)
-        /// Fired this many times, and again at a point of the monotonic clock.
-        case fired(times: Int, againAt: Int64)
+        /// Fired this many times, first at a point of the monotonic clock; in the list of those to fire again.
+        case fired(times: Int, since: Int64)
     }
 
     private struct Entry {
@@ -21,6 +21,11 @@ package struct Agenda {
 
         /// Whether it was fired, and not only put off.
         var isOverdue: Bool { if case .fired(let times, _) = state { times > 0 } else { false } }
+
+        /// Since when it is fired in vain; nil before that was so three times.
+        var unansweredSince: Int64? {
+            if case .fired(let times, let since) = state, times > 3 { since } else { nil }
+        }
     }
 
     private struct Alarm {
@@ -46,6 +51,10 @@ package struct Agenda {
     package var count: Int { entries.count }
     /// Rooms that were fired and of which no newer state was seen yet.
     package private(set) var overdue = 0
+    /// Those of them that were fired three times and more in vain.
+    package private(set) var unanswered = 0
+    /// Since when the first of these was, by the monotonic clock; counts while there are any.
+    package private(set) var unansweredSince: Int64 = 0
     /// With those that no longer count.
     var alarmCount: Int { deadlines.count + retries.count }
 
@@ -96,7 +105,7 @@ package struct Agenda {
             arm(room, sequence: sequence, at: dueAt.milliseconds)
         } else if dueAt.milliseconds > serverTime {
             let left = max(dueAt.milliseconds - serverTime, Self.shortestWait)
-            retry(room, sequence: sequence, times: 0, at: uptime + left)
+            retry(room, sequence: sequence, times: 0, since: uptime, at: uptime + left)
         }
         // Else the worker contradicts itself, and the next retry will do.
     }
@@ -107,7 +116,7 @@ package struct Agenda {
             guard let entry = entries[room], case .armed(let at) = entry.state, at <= workerNow + 1_000 else {
                 continue
             }
-            retry(room, sequence: entry.sequence, times: 1, at: uptime + Self.firstRetry)
+            retry(room, sequence: entry.sequence, times: 1, since: uptime, at: uptime + Self.firstRetry)
         }
     }
 
@@ -118,10 +127,10 @@ package struct Agenda {
         var due: [RoomID] = []
         while due.count < limit, let alarm = retries.takeDue(at: uptime) {
             guard let entry = entries[alarm.room], entry.ticket == alarm.ticket,
-                case .fired(let times, _) = entry.state
+                case .fired(let times, let since) = entry.state
             else { continue }
             due.append(alarm.room)
-            fired(alarm.room, entry, times: times + 1, uptime: uptime)
+            fired(alarm.room, entry, times: times + 1, since: times == 0 ? uptime : since, uptime: uptime)
         }
         while due.count < limit, let alarm = deadlines.takeDue(at: workerNow) {
             guard let entry = entries[alarm.room], entry.ticket == alarm.ticket, case .armed = entry.state
@@ -130,7 +139,7 @@ package struct Agenda {
             }
             due.append(alarm.room)
             if case .armed(let at) = entry.state { lateness.observe(milliseconds: max(workerNow - at, 0)) }
-            fired(alarm.room, entry, times: 1, uptime: uptime)
+            fired(alarm.room, entry, times: 1, since: uptime, uptime: uptime)
         }
         return due
     }
@@ -144,12 +153,17 @@ package struct Agenda {
     private mutating func set(_ room: RoomID, _ entry: Entry?) {
         if entries[room]?.isOverdue == true { overdue -= 1 }
         if entry?.isOverdue == true { overdue += 1 }
+        if entries[room]?.unansweredSince != nil { unanswered -= 1 }
+        if let since = entry?.unansweredSince {
+            if unanswered == 0 { unansweredSince = since }
+            unanswered += 1
+        }
         entries[room] = entry
     }
 
-    private mutating func fired(_ room: RoomID, _ entry: Entry, times: Int, uptime: Int64) {
+    private mutating func fired(_ room: RoomID, _ entry: Entry, times: Int, since: Int64, uptime: Int64) {
         let delay = min(Self.firstRetry << Int64(min(max(times - 1, 0), 8)), Self.longestRetry)
-        retry(room, sequence: entry.sequence, times: times, at: uptime + delay)
+        retry(room, sequence: entry.sequence, times: times, since: since, at: uptime + delay)
     }
 
     private mutating func arm(_ room: RoomID, sequence: Int64, at instant: Int64) {
@@ -162,8 +176,8 @@ package struct Agenda {
         }
     }
 
-    private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, at uptime: Int64) {
-        set(room, Entry(sequence: sequence, state: .fired(times: times, againAt: uptime), ticket: nextTicket))
+    private mutating func retry(_ room: RoomID, sequence: Int64, times: Int, since: Int64, at uptime: Int64) {
+        set(room, Entry(sequence: sequence, state: .fired(times: times, since: since), ticket: nextTicket))
         retries.add(Alarm(room: room, ticket: nextTicket), at: uptime)
         nextTicket += 1
     }

@@ -68,6 +68,8 @@ package final class Scheduler {
     var isSnapshotComplete = false
     /// Whether it was said that no worker answers.
     var isUnanswered = false
+    /// Whether it was said that ticks are not answered.
+    private var isFiringInVain = false
     private var lastError: [String: AMQPError] = [:]
     package private(set) var isStopped = false
 
@@ -118,6 +120,7 @@ package final class Scheduler {
             guard !due.isEmpty else { break }
             if isStandby(at: uptime) { holdBack(due, at: uptime) } else { fire(due) }
         }
+        sayWhetherAnswered(wall: wall, uptime: uptime)
         let wait = agenda.wait(workerNow: workerNow, uptime: uptime) ?? 1_000
         let held = heldBack.first.map { max($0.until - uptime, 0) } ?? 1_000
         return min(wait, held, snapshotWait(at: uptime), 1_000)
@@ -142,6 +145,17 @@ package final class Scheduler {
         meters.firedRooms += Int64(rooms.count)
         meters.ticks += Int64(publications.count)
         outlet.publish(publications, generation)
+    }
+
+    /// One line when rooms begin to be fired in vain, and one when all of them have been answered.
+    private func sayWhetherAnswered(wall: Int64, uptime: Int64) {
+        guard isFiringInVain != (agenda.unanswered > 0) else { return }
+        isFiringInVain.toggle()
+        guard isFiringInVain else { return log.info("all ticks are answered again") }
+        let since = Instant(milliseconds: wall - (uptime - agenda.unansweredSince))
+        log.warning(
+            "ticks stay unanswered: rooms that are due wait, and are fired again and again",
+            ["rooms": agenda.overdue, "since": TimeText.text(since)])
     }
 
     /// A new correlation; its time of sending is kept.

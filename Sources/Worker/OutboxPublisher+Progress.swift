@@ -30,7 +30,10 @@ extension OutboxPublisher {
         package var settledJobs: [UInt64] = []
         /// Positions that are done with: confirmed, or passed over.
         package var finished: [Int64] = []
-        package var passedOver: [OutboxMessage] = []
+        /// Lost to those who refused them; to everybody where they close the channel.
+        package var passedOver: [(event: OutboxMessage, closesChannel: Bool)] = []
+        /// Events that were found to close the channel, and hold back their room from now on.
+        package var convicted: [OutboxMessage] = []
         /// Rooms that began to be refused.
         package var refusedRooms: [RoomID] = []
         /// Rooms whose events were sent again because no confirm came in time.

@@ -11,9 +11,15 @@ package import Store
 /// - A refusal (some bound queue is full, or has no quorum) holds back that room's later events only. The first
 ///   unconfirmed one is tried again for `patience` counted from the room's first refusal, then passed over; while
 ///   refusals last, each later one gets one try.
+/// - Where a message may have closed the channel (one larger than the broker takes), what was on its way is sent alone,
+///   one at a time. What closes the channel then is refused as well, but is tried only once more: alone, after `patience`.
 /// - An event leaves (is marked published) only behind everything before it in its room.
 package struct OutboxPublisher {
-    private enum State { case waiting, sent, refused, confirmed }
+    private enum State {
+        case waiting, sent, refused, confirmed
+        /// Closes the channel; its last try is still to come.
+        case convicted
+    }
 
     private struct Entry {
         let event: OutboxMessage
@@ -23,6 +29,8 @@ package struct OutboxPublisher {
         var sentAt: Int64 = 0
         /// True once any copy was confirmed: a later refusal of another copy loses nothing.
         var wasConfirmed = false
+        /// Its last try closed the channel.
+        var closesChannel = false
         /// The number of the latest copy, and of the one before it, whose late end still counts; 0 for none.
         var number: UInt64 = 0
         var olderNumber: UInt64 = 0
@@ -51,6 +59,9 @@ package struct OutboxPublisher {
     private var inFlight: [UInt64: (room: RoomID, position: Int64)] = [:]
     /// Older copies of events that were sent again, at most one each: a late end counts, a missing one costs nothing.
     private var superseded: [UInt64: (room: RoomID, position: Int64)] = [:]
+    /// What may have closed the channel and goes alone, before anything else; first to be tried last in it. Those that
+    /// have had an end since are no suspects any more.
+    private var suspects: [(room: RoomID, position: Int64)] = []
     private var nextID: UInt64 = 1
     private var progress = Progress()
     private var nextCheckAt: Int64 = 0
@@ -85,6 +96,10 @@ package struct OutboxPublisher {
 
     /// The events to publish now, in order.
     package mutating func next(at uptime: Int64) -> [Sending] {
+        if let (line, index) = suspect() {
+            guard inFlight.isEmpty else { return [] }
+            return [send(&line.entries[index], at: uptime)]
+        }
         guard !ready.isEmpty else { return [] }
         var sendings: [Sending] = []
         var taken = 0
@@ -106,15 +121,19 @@ package struct OutboxPublisher {
             if isRefused, index > 0 { break }
             supersede(&line.entries[index])
             guard inFlight.count < limits.inFlight else { return false }
-            let event = line.entries[index].event
-            line.entries[index].state = .sent
-            line.entries[index].sentAt = uptime
-            line.entries[index].number = nextID
-            inFlight[nextID] = (room, event.position)
-            sendings.append(Sending(id: nextID, event: event))
-            nextID += 1
+            sendings.append(send(&line.entries[index], at: uptime))
         }
         return true
+    }
+
+    private mutating func send(_ entry: inout Entry, at uptime: Int64) -> Sending {
+        let event = entry.event
+        entry.state = .sent
+        entry.sentAt = uptime
+        entry.number = nextID
+        inFlight[nextID] = (event.draft.room, event.position)
+        nextID += 1
+        return Sending(id: entry.number, event: event)
     }
 
     /// Makes the latest copy an older one where its end is still to come, and forgets the one that was older still.
@@ -157,26 +176,85 @@ package struct OutboxPublisher {
             guard let (line, room, index) = take(id) else { continue }
             // Another copy was taken meanwhile.
             guard line.entries[index].state != .confirmed else { continue }
-            settle(&line.entries[index])
-            line.entries[index].state = .refused
-            if refusals[room] == nil {
-                refusals[room] = Refusals(since: uptime, last: uptime)
-                progress.refusedRooms.append(room)
-                settleHeldBack(line)
-            }
-            refusals[room]?.last = uptime
-            passOver(room, at: uptime)
+            if refusals[room] == nil { progress.refusedRooms.append(room) }
+            line.entries[index].closesChannel = false
+            hold(line, index, as: .refused, at: uptime)
         }
     }
 
+    /// Holds a room back behind an event that has had an end, and not the wanted one.
+    private mutating func hold(_ line: Line, _ index: Int, as state: State, at uptime: Int64) {
+        let room = line.entries[index].event.draft.room
+        settle(&line.entries[index])
+        line.entries[index].state = state
+        if refusals[room] == nil {
+            refusals[room] = Refusals(since: uptime, last: uptime)
+            settleHeldBack(line)
+        }
+        refusals[room]?.last = uptime
+        passOver(room, at: uptime)
+    }
+
     /// The channel is gone: what had no end is sent again, with everything behind it. What was refused has another try
-    /// on the next channel before it can be passed over.
-    package mutating func channelLost() {
+    /// on the next channel before it can be passed over; what closed a channel, on the next connection.
+    package mutating func channelLost(_ loss: ReplyPublisher.Loss, at uptime: Int64) {
         inFlight.removeAll(keepingCapacity: true)
         superseded.removeAll()
+        let all = inOutboxOrder(lines)
+        switch loss {
+        case .message:
+            // A suspect that is on its way is alone there.
+            if let (line, index) = suspect(), line.entries[index].state == .sent {
+                suspects.removeLast()
+                convict(line, index, at: uptime)
+            } else {
+                suspects += all.flatMap { room, line in onTheirWay(line, of: room) }.reversed()
+            }
+        case .withConnection:
+            for (room, line) in all where line.entries[0].state == .convicted { tryAlone(line, of: room) }
+        case .exchange: break
+        }
         // In outbox order across rooms, as at first.
-        for (room, _) in inOutboxOrder(lines) { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
+        for (room, _) in all { sendAgain(room, .waiting, .sent, .confirmed, .refused) }
     }
+
+    // MARK: What closes the channel
+
+    /// The suspect whose turn it is.
+    private mutating func suspect() -> (line: Line, index: Int)? {
+        while let (room, position) = suspects.last {
+            if let line = lines[room], let index = index(of: position, in: line),
+                index == 0 || refusals[room] == nil
+            {
+                let state = line.entries[index].state
+                if state == .waiting || state == .sent { return (line, index) }
+            }
+            suspects.removeLast()
+        }
+        return nil
+    }
+
+    /// What was on its way of a room, and what stands between, so that the order stays.
+    private func onTheirWay(_ line: Line, of room: RoomID) -> [(room: RoomID, position: Int64)] {
+        let tried = refusals[room] == nil ? line.entries[...] : line.entries.prefix(1)
+        guard let last = tried.lastIndex(where: { $0.state == .sent }) else { return [] }
+        return tried[...last].map { (room, $0.event.position) }
+    }
+
+    private mutating func convict(_ line: Line, _ index: Int, at uptime: Int64) {
+        let event = line.entries[index].event
+        let isOver = refusals[event.draft.room].map { uptime - $0.since >= limits.patience } ?? false
+        line.entries[index].closesChannel = true
+        if !isOver { progress.convicted.append(event) }
+        hold(line, index, as: isOver ? .refused : .convicted, at: uptime)
+    }
+
+    private mutating func tryAlone(_ line: Line, of room: RoomID) {
+        line.entries[0].state = .waiting
+        suspects.insert((room, line.entries[0].event.position), at: 0)
+    }
+
+    // MARK: Time
 
     /// What time asks for: refused heads are tried again, events without a confirm are sent again.
     package mutating func tick(at uptime: Int64) {
@@ -185,11 +263,12 @@ package struct OutboxPublisher {
         for (room, refusal) in refusals.sorted(by: { $0.key < $1.key }) {
             if uptime - refusal.last >= limits.memory, lines[room] == nil { refusals[room] = nil }
             passOver(room, at: uptime)
-            if let line = lines[room], line.entries.first?.state == .refused,
-                uptime - refusal.last >= limits.retryInterval
-            {
+            guard let line = lines[room], let head = line.entries.first else { continue }
+            if head.state == .refused, uptime - refusal.last >= limits.retryInterval {
                 line.entries[0].state = .waiting
                 markReady(room)
+            } else if head.state == .convicted, uptime - refusal.since >= limits.patience {
+                tryAlone(line, of: room)
             }
         }
         var overdue: [RoomID: Line] = [:]
@@ -236,7 +315,9 @@ package struct OutboxPublisher {
         guard let refusal = refusals[room], uptime - refusal.since >= limits.patience, let line = lines[room]
         else { return }
         while let head = line.entries.first, head.state == .refused || head.state == .confirmed {
-            if head.state == .refused, !head.wasConfirmed { progress.passedOver.append(head.event) }
+            if head.state == .refused, !head.wasConfirmed {
+                progress.passedOver.append((head.event, head.closesChannel))
+            }
             progress.finished.append(head.event.position)
             forgetNumbers(head)
             line.entries.removeFirst()
@@ -262,6 +343,8 @@ package struct OutboxPublisher {
         guard let (room, position) = inFlight.removeValue(forKey: id) ?? superseded.removeValue(forKey: id),
             let line = lines[room], let index = index(of: position, in: line)
         else { return nil }
+        // An older copy's end is the event's: its latest copy is not waited for, either.
+        supersede(&line.entries[index])
         return (line, room, index)
     }
 

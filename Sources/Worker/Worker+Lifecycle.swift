@@ -215,15 +215,29 @@ extension Worker {
                 "a queue bound to the events refuses events: tried again for 60 s",
                 ["rooms": progress.refusedRooms.count, "first": first.text])
         }
-        for event in progress.passedOver {
+        for event in progress.convicted {
+            log.error(
+                "the broker closes the channel over an event: its room waits, and is tried again in 60 s",
+                eventFields(event))
+        }
+        for (event, closesChannel) in progress.passedOver {
             counters.passedOver += 1
             log.error(
-                "event passed over: a queue bound to the events kept refusing it",
-                ["room": event.draft.room.text, "sequence": event.draft.sequence, "type": event.draft.type])
+                closesChannel
+                    ? "event passed over: the broker closes the channel over it, and nobody has it"
+                    : "event passed over: a queue bound to the events kept refusing it", eventFields(event))
         }
         if !progress.overdueRooms.isEmpty {
             log.warning("no confirm in time: events are sent again", ["rooms": progress.overdueRooms.count])
         }
+    }
+
+    private func eventFields(_ event: OutboxMessage) -> LogFields {
+        let draft = event.draft
+        return [
+            "room": draft.room.text, "sequence": draft.sequence, "type": draft.type,
+            "bytes": draft.body.count,
+        ]
     }
 
     func passTime(at uptime: Int64) {

@@ -56,7 +56,7 @@ extension Worker {
             }
             let loss = ReplyPublisher.Loss(error)
             switch channel {
-            case PublisherChannel.events: outbox.channelLost()
+            case PublisherChannel.events: outbox.channelLost(loss, at: uptime)
             case PublisherChannel.replies:
                 drop(
                     replies.channelLost(loss, at: uptime),

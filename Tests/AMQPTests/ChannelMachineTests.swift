@@ -187,8 +187,8 @@ import Testing
                 generation: 1, plan: ChannelPlan(declare: [queue], countsMessages: asks))
             _ = machine.start()
             _ = try machine.receive(.reply(.open))
-            let actions = try machine.receive(.queueDeclared(messages: 5))
-            #expect(actions == (asks ? [.counted(messages: 5), .opened] : [.opened]))
+            let actions = try machine.receive(.queueDeclared(messages: 5, consumers: 2))
+            #expect(actions == (asks ? [.counted(messages: 5, consumers: 2), .opened] : [.opened]))
         }
     }
 }

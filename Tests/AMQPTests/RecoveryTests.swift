@@ -51,6 +51,26 @@ struct RecoveryTests {
         }
     }
 
+    @Test("a channel that is closed over a message opens again soon, and not only after the longest delay")
+    func closedOverMessage() async throws {
+        var configuration = try TestBroker.configuration("bad-message")
+        configuration.backoff = Backoff(first: .milliseconds(20), maximum: .seconds(60))
+        let plans: @Sendable () -> [ChannelPlan] = { [ChannelPlan(confirms: true)] }
+        try await TestBroker.withLink(configuration, plans) { link, log in
+            for number in 1...3 as ClosedRange<UInt64> {
+                let generation = try await log.opened(0)
+                let bad = Publication(
+                    id: number, exchange: "", routingKey: "nobody", mandatory: false,
+                    properties: Properties(userID: "somebody else"), body: [])
+                link.publish([bad], on: 0, generation: generation)
+                let (error, unknown) = try await log.closed(0)
+                #expect(error?.kind == .preconditionFailed && error?.scope == .channel)
+                #expect(unknown == [number])
+            }
+            _ = try await log.opened(0)
+        }
+    }
+
     @Test("an acknowledgement of an older life, or of nothing, harms nobody")
     func oldAcknowledgement() async throws {
         let queue = try TestBroker.short("queue")

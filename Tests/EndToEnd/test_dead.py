@@ -53,3 +53,23 @@ def test_one_of_two_equal_letters(installation, worker, wire, broker, action, le
     # The worker makes a letter again of a command that is retried.
     poll(lambda: depth(broker, installation) >= left, 10, "what is left")
     assert [letter["id"] for letter in listed(installation)] == [first, second][:left]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--json"], ["drop", "--all"], ["retry", "--all"], ["show", "x"]]
+)
+def test_letters_that_another_reader_holds(installation, worker, wire, broker, arguments):
+    """It cannot know of them, and must not say that there are none."""
+    sent(wire, 5, lambda number: b"[" * (number + 1))
+    poll(lambda: depth(broker, installation) == 5, 10, "five letters")
+    channel = broker.channel()
+    for _ in channel.consume(f"{installation.prefix}.dead", inactivity_timeout=5):
+        if depth(broker, installation) == 0:
+            break
+    done = installation.run("dead", *arguments, "--timeout", "6")
+    channel.cancel()
+    channel.close()
+    assert done.returncode == 3 and done.stdout == "", done
+    assert "1 other reader(s) of the dead letters may hold some" in done.stderr
+    poll(lambda: depth(broker, installation) == 5, 10, "the letters to be back")
+    assert len(listed(installation)) == 5

@@ -610,6 +610,92 @@ def test_a_queue_that_refuses_events_for_good(scene):
     scene.recovered("a queue that refuses for good")
 
 
+@pytest.fixture
+def largest_message(broker, wire):
+    """Sets the broker's limit for channels that are opened from then on, at first 4,000 bytes; the client's are open."""
+
+    def largest_message(count):
+        broker.ctl("eval", f"application:set_env(rabbit, max_message_size, {count}).")
+
+    largest_message(4_000)
+    yield largest_message
+    largest_message(134_217_728)
+
+
+def open_too_large(wire, history, worker):
+    """A room whose next definition makes an event that the broker closes the channel over; its number is 5."""
+    wire.ok("open", "large", duration="1h", policy=WHOLE)
+    wire.ok("join", "large", "ada")
+    history.wait_sequence("large", 4)
+    mark = len(worker.lines)
+    began = time.monotonic()
+    # Without an id, as its answer names an event that may never come.
+    names = [f"{number:0100}" for number in range(40)]
+    wire.ok("open", "large", id=None, duration="1h", policy=WHOLE, moderators=names)
+    wire.ok("join", "large", "bob")
+    for number in range(20):
+        wire.ok("open", f"beside {number}")
+    line = worker.wait_said(
+        "the broker closes the channel over an event: its room waits, and is tried again in 60 s",
+        LIMIT, mark, room="large", sequence=5)
+    assert line["type"] == "room.opened" and line["bytes"] > 4_000
+    for number in range(20):
+        history.wait_event(f"beside {number}", "room.opened", 5)
+    return mark, began
+
+
+def test_an_event_too_large_for_the_broker_until_the_limit_is_raised(
+    largest_message, installation, wire, worker, broker, history
+):
+    """Its room waits, no other; on a new connection it is tried again, and nothing is missing."""
+    mark, began = open_too_large(wire, history, worker)
+    assert time.monotonic() - began < 10
+    with no_hot_loop(worker):
+        for number in range(5):
+            asked = time.monotonic()
+            wire.ok("open", f"later {number}")
+            history.wait_event(f"later {number}", "room.opened", 2)
+            poll(lambda asked=asked: time.monotonic() > asked + 1, 2, "the next second")
+    assert len(history.rooms["large"]) == 4
+    assert len([line for line in worker.lines[mark:] if "publishing channel closed" in str(line)]) == 2
+    largest_message(134_217_728)
+    broker.ctl("close_all_connections", "the limit was raised")
+    wire.reconnect()
+    history.wait_sequence("large", 6, LIMIT)
+    assert not worker.said("event passed over: the broker closes the channel over it, and nobody has it", mark)
+    check_said_once(worker, mark)
+
+
+@pytest.mark.heavy_fault
+def test_an_event_too_large_for_the_broker_for_good(
+    largest_message, installation, wire, worker, history, figure
+):
+    """After 60 s it is tried once more, alone, and passed over: nobody has it, everybody has what follows."""
+    mark, began = open_too_large(wire, history, worker)
+    history._jumps["large"] = 1
+    answers = []
+    with no_hot_loop(worker):
+        while time.monotonic() < began + 55:
+            asked = time.monotonic()
+            wire.ok("open", f"later {len(answers)}")
+            history.wait_event(f"later {len(answers)}", "room.opened", 5)
+            answers.append(time.monotonic() - asked)
+            poll(lambda asked=asked: time.monotonic() > asked + 1, 2, "the next second")
+    line = worker.wait_said(
+        "event passed over: the broker closes the channel over it, and nobody has it", 30, mark, room="large")
+    took = time.monotonic() - began
+    assert line["sequence"] == 5 and 55 < took < 75
+    history.wait_sequence("large", 6)
+    figure(
+        "broker: an event that is too large",
+        {
+            "seconds until passed over": round(took, 1),
+            "slowest answer and event of another room, s": round(max(answers), 2),
+        },
+    )
+    check_said_once(worker, mark)
+
+
 def test_a_reply_queue_that_refuses(scene):
     """The reply is dropped, said and counted; the command is done, and nobody else waits."""
     full = f"full.{scene.installation.prefix}"

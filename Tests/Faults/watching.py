@@ -8,7 +8,9 @@ from contextlib import contextmanager
 _TICKS = os.sysconf("SC_CLK_TCK")
 # One message each, not a state.
 _OF_ONE = {
-    "reply dropped", "dead-lettered", "event passed over: a queue bound to the events kept refusing it"}
+    "reply dropped", "dead-lettered", "event passed over: a queue bound to the events kept refusing it",
+    "event passed over: the broker closes the channel over it, and nobody has it",
+    "the broker closes the channel over an event: its room waits, and is tried again in 60 s"}
 # What changes from try to try and is no news.
 _IGNORED = {"time", "retryInMs", "ts"}
 

@@ -57,7 +57,7 @@ private struct ChannelRun {
         case 11: receive(.flow(active: input.flag()))
         case 12: receive(.channelClose(Self.closed))
         case 13: receive(.channelCloseOK)
-        case 30: receive(.queueDeclared(messages: UInt32(truncatingIfNeeded: input.number())))
+        case 30: receive(.queueDeclared(messages: UInt32(truncatingIfNeeded: input.number()), consumers: 0))
         case 14: receive(Self.strays[Int(input.byte()) % Self.strays.count])
         case 15...17: publish(&input)
         case 18, 19: acknowledge(&input)

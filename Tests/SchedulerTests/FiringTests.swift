@@ -64,6 +64,45 @@ struct FiringTests {
         #expect(bench.fired("r").count == 8)
     }
 
+    @Test("That ticks stay unanswered is said once, after three of a room, and when they are answered again")
+    func unanswered() throws {
+        let bench = try SchedulerBench.ready(["a": [60_000], "b": [60_000], "late": [75_000]])
+        bench.latency = nil
+        bench.pass(72_900)
+        #expect(bench.logFile.lines(containing: "unanswered").isEmpty)
+        bench.pass(200_000)
+        let said = bench.logFile.lines(containing: "ticks stay unanswered")
+        #expect(said.count == 1)
+        let since = TimeText.text(Instant(milliseconds: SchedulerBench.noon + 60_000))
+        #expect(said.first?.contains("rooms=2") == true && said.first?.contains(since) == true, "\(said)")
+        #expect(bench.logFile.lines(containing: "ticks are answered").isEmpty)
+        bench.latency = 2
+        bench.pass(40_000)
+        #expect(bench.logFile.lines(containing: "all ticks are answered again").count == 1)
+        #expect(bench.scheduler.agenda.unanswered == 0)
+
+        bench.latency = nil
+        bench.handle(.event("a", 9, dueAt: SchedulerBench.noon + 400_000))
+        bench.pass(200_000)
+        #expect(bench.logFile.lines(containing: "ticks stay unanswered").count == 2)
+        bench.handle(.event("a", 10, dueAt: nil))
+        bench.pass(1_000)
+        #expect(bench.logFile.lines(containing: "all ticks are answered again").count == 2)
+    }
+
+    @Test("A room that is put off again and again, with an answer each time, is not fired in vain")
+    func putOff() {
+        var agenda = Agenda()
+        agenda.learn(room: "r", sequence: 1, dueAt: Instant(milliseconds: 1_000))
+        for uptime in stride(from: 1_000, to: 20_000, by: 1_000) as StrideTo<Int64> {
+            #expect(agenda.takeDue(workerNow: 5_000, uptime: uptime, limit: 9) == ["r"])
+            agenda.learnIdle(
+                room: "r", sequence: 1, dueAt: Instant(milliseconds: 1_000), serverTime: 0, workerNow: 5_000,
+                uptime: uptime)
+        }
+        #expect(agenda.unanswered == 0)
+    }
+
     @Test("Ticks ask for an answer, on a correlation of their own, transient")
     func properties() throws {
         let bench = try SchedulerBench.ready(["a": [60_000], "b": [61_000]])

@@ -125,17 +125,8 @@ struct BackupTests {
         // The connection goes with the store, and the copy must not keep it, nor its locks, alive.
         store.close()
         file.discard()
-        try reopened(folder.file()).check()
+        try SQLiteStore(path: folder.file(), startedAt: .noon).check()
         #expect(!exists(folder.file("copy.db")) && !exists(folder.file("copy.db.part")))
-    }
-
-    /// A process that another test starts holds this one's locks, too, until it has become its program.
-    private func reopened(_ path: String) throws -> SQLiteStore {
-        for _ in 0..<5_000 {
-            if let store = try? SQLiteStore(path: path, startedAt: .noon) { return store }
-            usleep(1_000)
-        }
-        return try SQLiteStore(path: path, startedAt: .noon)
     }
 
     @Test("without a worker the file is copied directly, and not changed by it")

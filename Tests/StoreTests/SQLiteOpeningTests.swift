@@ -126,6 +126,27 @@ struct SQLiteOpeningTests {
         try SQLiteStore(path: folder.file(), startedAt: .noon).check()
     }
 
+    @Test("is given up at the close, though a process that is just starting has the descriptors, too")
+    func inheritedLock() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        // As a fork leaves it until the program begins: another descriptor of the same open file.
+        let inherited = try dup(#require(descriptor(of: store.path + ".lock")))
+        defer { Glibc.close(inherited) }
+        store.close()
+        try SQLiteStore(path: folder.file(), startedAt: .noon).check()
+    }
+
+    /// The descriptor under which this process has a file open.
+    private func descriptor(of path: String) -> Int32? {
+        var wanted = stat()
+        var found = stat()
+        guard stat(path, &wanted) == 0 else { return nil }
+        return (0..<Int32(1_024)).first { number in
+            fstat(number, &found) == 0 && found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino
+        }
+    }
+
     @Test("takes no notice of a lock file that a dead owner left")
     func staleLock() throws {
         let folder = try TemporaryFolder()

@@ -127,6 +127,41 @@ struct ConnectionTests {
         #expect(try bench.outbox().isEmpty)
     }
 
+    @Test(
+        "An event that closes the channel is found, said once, held back and passed over; other rooms go on")
+    func eventThatClosesTheChannel() throws {
+        let bench = try Bench.serving()
+        bench.broker.verdict = { channel, one in
+            let isLarge = one.properties.messageID == "large:1"
+            return channel == PublisherChannel.events && isLarge ? .silence : .confirm
+        }
+        var closes = 0
+        func settle() {
+            bench.settle()
+            while bench.broker.outstanding.contains(where: { $0.channel == PublisherChannel.events }) {
+                closes += 1
+                bench.closePublisher(PublisherChannel.events, Bench.badMessage)
+                bench.openPublisher(PublisherChannel.events)
+                bench.settle()
+            }
+        }
+        bench.command("1", "open", "large")
+        bench.command("2", "open", "other")
+        settle()
+        bench.command("3", "open", "large", more: #","duration":20"#)
+        #expect(closes == 2)
+        #expect(bench.logFile.lines(containing: "closes the channel over an event").count == 1)
+        #expect(Set(bench.events) == ["large:1", "other:1"])
+        bench.pass(61_000, step: 1_000)
+        settle()
+        bench.pass(1_000)
+        #expect(closes == 3)
+        #expect(bench.logFile.lines(containing: "event passed over: the broker closes").count == 1)
+        #expect(bench.worker.counters.passedOver == 1)
+        #expect(bench.events.last == "large:2")
+        #expect(try bench.outbox().isEmpty)
+    }
+
     @Test("A channel or connection that stays down is said once, not at each try")
     func saidOnce() throws {
         let bench = try Bench.serving()

@@ -18,15 +18,30 @@ struct OutboxRandomTests {
         }
     }
 
-    @Test("Order, truth and an end of everything", arguments: 0..<400)
+    /// A third of the seeds has events that close the channel, another one has closes that are nobody's fault.
+    @Test("Order, truth and an end of everything", arguments: 0..<600)
     func invariants(seed: Int) {
+        let hasCulprits = seed % 3 == 1
+        let losses: [ReplyPublisher.Loss] =
+            seed % 3 == 2 ? [.withConnection, .exchange, .message] : [.withConnection, .exchange]
         var dice = Dice(state: UInt64(seed) &* 7_919)
         let bench = OutboxBench { $0.inFlight = 1 + dice.roll(8) }
         var open: [UInt64: String] = [:]
         var everSent: [String: [Int64]] = [:]
         var confirmed: Set<Int64> = []
         var positions: [UInt64: Int64] = [:]
+        var culprits: Set<String> = []
         var added = 0
+
+        func closesChannel(_ id: UInt64) -> Bool { hasCulprits && (positions[id] ?? 0) % 5 == 3 }
+
+        /// What may have an end: nothing from a culprit on.
+        func answerable() -> [UInt64] { Array(open.keys.sorted().prefix { !closesChannel($0) }) }
+
+        func lose(_ loss: ReplyPublisher.Loss) {
+            open = [:]
+            bench.lose(loss)
+        }
 
         func send() {
             for sending in bench.send() {
@@ -40,6 +55,7 @@ struct OutboxRandomTests {
                 }
                 open[sending.id] = sending.event.draft.messageID
                 positions[sending.id] = position
+                if closesChannel(sending.id) { culprits.insert(sending.event.draft.messageID) }
             }
         }
 
@@ -54,6 +70,10 @@ struct OutboxRandomTests {
                 "seed \(seed): finished without a confirm or being passed over")
             #expect(bench.outbox.inFlightCount <= 8, "seed \(seed): more on their way than the bound")
             #expect(Set(bench.settled).count == bench.settled.count, "seed \(seed): settled twice")
+            if hasCulprits {
+                let isTrue = bench.convicted.allSatisfy { culprits.contains($0) }
+                #expect(isTrue, "seed \(seed): convicted \(bench.convicted)")
+            }
         }
 
         for _ in 0..<200 {
@@ -63,35 +83,36 @@ struct OutboxRandomTests {
                 added += 1
             case 3, 4, 5: send()
             case 6, 7:
-                guard let id = open.keys.sorted().dropFirst(dice.roll(max(1, open.count))).first else {
-                    break
-                }
+                let ids = answerable()
+                guard let id = ids.dropFirst(dice.roll(max(1, ids.count))).first else { break }
                 open[id] = nil
                 if let position = positions[id] { confirmed.insert(position) }
                 bench.outbox.confirmed([id])
             case 8, 9:
-                guard let id = open.keys.sorted().dropFirst(dice.roll(max(1, open.count))).first else {
-                    break
-                }
+                let ids = answerable()
+                guard let id = ids.dropFirst(dice.roll(max(1, ids.count))).first else { break }
                 open[id] = nil
                 bench.outbox.refused([id], at: bench.now)
             case 10:
-                guard dice.roll(4) == 0 else { break }
-                open = [:]
-                bench.lose()
+                if open.keys.contains(where: closesChannel) {
+                    lose(.message)
+                } else if dice.roll(4) == 0 {
+                    lose(losses[dice.roll(losses.count)])
+                }
             default: bench.pass([100, 1_000, 5_000, 12_000, 61_000][dice.roll(5)])
             }
             check()
         }
-        // A calm phase: everything is confirmed, in order.
-        for _ in 0..<400 where bench.outbox.held > 0 {
+        // A calm phase: everything is confirmed, in order, but for what closes the channel.
+        for _ in 0..<800 where bench.outbox.held > 0 {
             bench.pass(1_000)
             send()
-            for id in open.keys.sorted() {
+            let ids = answerable()
+            for id in ids {
                 if let position = positions[id] { confirmed.insert(position) }
             }
-            bench.outbox.confirmed(open.keys.sorted())
-            open = [:]
+            bench.outbox.confirmed(ids)
+            if open.keys.contains(where: closesChannel) { lose(.message) } else { open = [:] }
             check()
         }
         #expect(bench.outbox.held == 0, "seed \(seed): something is stuck")

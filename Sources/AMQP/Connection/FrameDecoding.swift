@@ -66,7 +66,8 @@ extension Frame {
         case AMQP_EXCHANGE_DECLARE_OK_METHOD: self = .reply(.exchangeDeclare)
         case AMQP_EXCHANGE_BIND_OK_METHOD: self = .reply(.exchangeBind)
         case AMQP_QUEUE_DECLARE_OK_METHOD:
-            self = .queueDeclared(messages: read(amqp_queue_declare_ok_t.self).message_count)
+            let answer = read(amqp_queue_declare_ok_t.self)
+            self = .queueDeclared(messages: answer.message_count, consumers: answer.consumer_count)
         case AMQP_QUEUE_BIND_OK_METHOD: self = .reply(.queueBind)
         case AMQP_BASIC_QOS_OK_METHOD: self = .reply(.qos)
         case AMQP_CONFIRM_SELECT_OK_METHOD: self = .reply(.confirmSelect)

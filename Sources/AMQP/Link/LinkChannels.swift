@@ -70,8 +70,8 @@ extension LinkLoop {
                 slots[index].openedAt = .now
                 slots[index].answerDueAt = nil
                 events.append(.channelOpened(index, generation: generation))
-            case .counted(let messages):
-                events.append(.queueCounted(index, messages: messages))
+            case .counted(let messages, let consumers):
+                events.append(.queueCounted(index, messages: messages, consumers: consumers))
             case .deliver(let delivery):
                 if !control.isStopping { events.append(.delivery(index, delivery)) }
             case .confirmed(let ids):
@@ -87,6 +87,7 @@ extension LinkLoop {
     }
 
     private func ended(_ index: Int, generation: UInt64, error: AMQPError?, unknown: [UInt64]) {
+        let wasOpen = slots[index].openedAt != nil
         let wasOpenFor = slots[index].openedAt.map { Instant.now - $0 } ?? 0
         let unsent = slots[index].endLife()
         events.append(.channelClosed(index, generation: generation, error, unknown: unknown + unsent))
@@ -99,6 +100,9 @@ extension LinkLoop {
         }
         if wasOpenFor >= configuration.backoff.maximum.wholeMilliseconds { slots[index].failures = 0 }
         slots[index].failures += 1
-        slots[index].opensAt = .now + backoff(failures: slots[index].failures, for: error)
+        // A 406 on an open channel is about a message, say one that is too large: without it the channel works at once.
+        let isConfiguration = error.isConfiguration && !(wasOpen && error.kind == .preconditionFailed)
+        slots[index].opensAt =
+            .now + backoff(failures: slots[index].failures, isConfiguration: isConfiguration)
     }
 }

@@ -5,9 +5,9 @@ package enum LinkEvent: Hashable, Sendable {
     case connected(brokerVersion: String, properties: Table)
     /// Declared, limited, consuming: publications of this generation are welcome, deliveries follow.
     case channelOpened(Int, generation: UInt64)
-    /// A queue that the channel declares has this many messages ready; only where the plan asks for it, and before
+    /// A queue that the channel declares has this many messages ready and this many consumers; only where the plan asks for it, and before
     /// `channelOpened`.
-    case queueCounted(Int, messages: UInt32)
+    case queueCounted(Int, messages: UInt32, consumers: UInt32)
     /// The end of a generation, or of the attempt to open one. No error: it was closed on request. `unknown` are the
     /// publications without an outcome; one handed over after this event is dropped without a word.
     case channelClosed(Int, generation: UInt64, AMQPError?, unknown: [UInt64])

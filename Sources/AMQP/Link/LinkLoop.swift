@@ -53,7 +53,7 @@ final class LinkLoop {
                     failures = 0
                 }
                 failures += 1
-                let delay = backoff(failures: failures, for: reason)
+                let delay = backoff(failures: failures, isConfiguration: reason.isConfiguration)
                 events.append(.disconnected(reason, retryInMilliseconds: delay))
                 flush()
                 wait(milliseconds: delay)
@@ -77,9 +77,9 @@ final class LinkLoop {
         return lastGeneration
     }
 
-    func backoff(failures: Int, for error: AMQPError) -> Int64 {
+    func backoff(failures: Int, isConfiguration: Bool) -> Int64 {
         configuration.backoff.milliseconds(
-            failures: failures, isConfiguration: error.isConfiguration, unit: Double.random(in: 0..<1))
+            failures: failures, isConfiguration: isConfiguration, unit: Double.random(in: 0..<1))
     }
 
     private func connect() throws(AMQPError) -> Connection {

@@ -19,7 +19,7 @@ struct ChannelMachine: Sendable {
     enum Action: Hashable, Sendable {
         case send(ChannelMethod)
         case opened
-        case counted(messages: UInt32)
+        case counted(messages: UInt32, consumers: UInt32)
         case deliver(Delivery)
         case confirmed([UInt64])
         case refused([UInt64])
@@ -176,9 +176,10 @@ struct ChannelMachine: Sendable {
             return try confirm(tag: tag, multiple: multiple, isAck: isAck)
         case .reply(let reply):
             return try replied(reply)
-        case .queueDeclared(let messages):
+        case .queueDeclared(let messages, let consumers):
             let next = try replied(.queueDeclare)
-            return plan.countsMessages && !isEnding ? [.counted(messages: messages)] + next : next
+            guard plan.countsMessages, !isEnding else { return next }
+            return [.counted(messages: messages, consumers: consumers)] + next
         case .cancel(let consumerTag, let noWait):
             return cancelled(consumerTag: consumerTag, noWait: noWait)
         case .flow(let active):

@@ -6,8 +6,8 @@ enum Frame: Hashable, Sendable {
     case body([UInt8])
     case confirm(tag: UInt64, multiple: Bool, isAck: Bool)
     case reply(Reply)
-    /// The answer `queueDeclare` with how many messages are ready in the queue.
-    case queueDeclared(messages: UInt32)
+    /// The answer `queueDeclare` with how many messages are ready in the queue, and how many consume it.
+    case queueDeclared(messages: UInt32, consumers: UInt32)
     case cancel(consumerTag: ShortString, noWait: Bool)
     case flow(active: Bool)
     case channelClose(AMQPError)

@@ -35,7 +35,7 @@ package struct ChannelPlan: Hashable, Sendable {
     /// The most bytes of bodies that are not small in unacknowledged deliveries: what goes beyond is delivered as
     /// `.discarded`, so that a prefetch of large bodies does not fill the memory.
     package var largeBodyBudget: Int
-    /// Whether the number of messages in each declared queue is told (`queueCounted`).
+    /// Whether the numbers of messages and consumers of each declared queue are told (`queueCounted`).
     package var countsMessages: Bool
     /// Whether the channel opens by itself with the connection, before anybody has asked for either.
     package var startsOpen: Bool

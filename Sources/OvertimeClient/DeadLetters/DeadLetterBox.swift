@@ -51,13 +51,15 @@ package final class DeadLetterBox {
         /// How many letters there were, and how many were looked at.
         package var expected = 0
         package var seen = 0
+        /// How many others consumed the queue when it began: what they hold is not among the expected.
+        package var otherReaders = 0
         package var outcomes: [LetterID: Outcome] = [:]
         /// Why it ended before its end; everything above still holds.
         package var failure: RequestFailure?
         /// No letter that was acknowledged is in the queue any more.
         package var isSettled = false
 
-        package var isWhole: Bool { seen >= expected && failure == nil }
+        package var isWhole: Bool { seen >= expected && failure == nil && otherReaders == 0 }
     }
 
     /// The most letters that one pass holds: what a consumer's limit can say.

@@ -157,11 +157,14 @@ final class DeadLetterPass {
 
     private func read(_ event: LinkEvent, _ judge: Judge) -> RequestFailure? {
         switch event {
-        case .queueCounted(DeadLetterReader.Channel.counting, let messages):
+        case .queueCounted(DeadLetterReader.Channel.counting, let messages, _):
             counted(Int(messages))
-        case .queueCounted(_, let messages):
+        case .queueCounted(_, let messages, let consumers):
             count = Int(messages)
-            if !isLookingAgain { pass.expected = Int(messages) }
+            if !isLookingAgain {
+                pass.expected = Int(messages)
+                pass.otherReaders = Int(consumers)
+            }
         case .delivery(_, let delivery):
             take(delivery, judge)
         case .channelClosed(_, _, let error?, _):

@@ -24,7 +24,12 @@ final class OwnerLock {
         write(startedAt: startedAt)
     }
 
-    deinit { Glibc.close(descriptor) }
+    /// Unlocked by name, since a close would not do: a process that another thread is just starting has the descriptor,
+    /// too, until it becomes its program.
+    deinit {
+        flock(descriptor, LOCK_UN)
+        Glibc.close(descriptor)
+    }
 
     /// A failure is passed over: on a full disk the worker must start all the same, to work its outbox off.
     private func write(startedAt: Instant) {

@@ -106,7 +106,7 @@ private struct DeadWork {
             return .keep
         }
         guard let found, let id = ids.first else {
-            return pass.failure == nil ? end(pass, missing(ids)) : end(pass, .refused)
+            return end(pass, pass.failure == nil ? missing(ids, pass) : .refused)
         }
         let now = Instant(milliseconds: SystemClock().nowMilliseconds())
         if asJSON {
@@ -147,11 +147,13 @@ private struct DeadWork {
             Output.error("not all of this is certain: look again with overtime dead list")
         }
         let lost = ids.filter { pass.outcomes[$0] == nil }
-        if pass.failure == nil, !lost.isEmpty { exit = missing(lost) }
+        if pass.failure == nil, !lost.isEmpty { exit = missing(lost, pass) }
         return end(pass, exit)
     }
 
-    private func missing(_ ids: [LetterID]) -> ProcessExit {
+    /// Where another reads the queue, a letter that did not come may be there all the same.
+    private func missing(_ ids: [LetterID], _ pass: DeadLetterBox.Pass) -> ProcessExit {
+        guard pass.otherReaders == 0 else { return .ok }
         for id in ids {
             let name = PrintableText.quoted(id.text)
             if asJSON {
@@ -174,6 +176,12 @@ private struct DeadWork {
             return ProgramCommand.report(failure)
         }
         guard !pass.isWhole else { return exit }
+        if pass.otherReaders > 0 {
+            Output.error(
+                "\(pass.otherReaders) other reader(s) of the dead letters may hold some: what is said here is of the "
+                    + "\(pass.seen) that came; end the other reader and look again")
+            return exit == .ok ? .noReply : exit
+        }
         Output.error(
             "of \(pass.expected) letters \(pass.seen) came: others are held by another reader, or are too many for one pass"
         )

@@ -12,6 +12,7 @@ final class OutboxBench {
     private(set) var settled: [UInt64] = []
     private(set) var finished: [Int64] = []
     private(set) var passedOver: [String] = []
+    private(set) var convicted: [String] = []
     private(set) var passedOverPositions: Set<Int64> = []
     private(set) var refusedRooms: [RoomID] = []
     private(set) var overdueRooms: [RoomID] = []
@@ -71,8 +72,8 @@ final class OutboxBench {
         collect()
     }
 
-    func lose() {
-        outbox.channelLost()
+    func lose(_ loss: ReplyPublisher.Loss = .withConnection) {
+        outbox.channelLost(loss, at: now)
         collect()
     }
 
@@ -80,8 +81,9 @@ final class OutboxBench {
         let progress = outbox.takeProgress()
         settled += progress.settledJobs
         finished += progress.finished
-        passedOver += progress.passedOver.map(\.draft.messageID)
-        passedOverPositions.formUnion(progress.passedOver.map(\.position))
+        passedOver += progress.passedOver.map(\.event.draft.messageID)
+        passedOverPositions.formUnion(progress.passedOver.map(\.event.position))
+        convicted += progress.convicted.map(\.draft.messageID)
         refusedRooms += progress.refusedRooms
         overdueRooms += progress.overdueRooms
     }
