@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Measures Overtime against the floor of its broker and against what people write instead.
+
+    Benchmarks/bench.py [--only SCENARIO,…] [--rounds N] [--quick] [--plots]
+
+Everything runs on a private broker. Contenders take turns within each round, and what is told are medians with the least
+and the greatest, ratios first. Figures go to .build/bench/results.json, tables to standard output.
+"""
+
+import bootstrap
+
+if __name__ == "__main__":
+    bootstrap.enter()
+
+import argparse
+import json
+import signal
+import sys
+import time
+
+import machine
+from lab import Lab
+from scenarios import throughput
+from stores import Stores
+
+SCENARIOS = {"throughput": throughput}
+RESULTS = bootstrap.BUILD / "results.json"
+
+
+class Bench:
+    """What scenarios are given."""
+
+    def __init__(self, lab, options):
+        self.lab = lab
+        self.options = options
+        self.stores = Stores(lab)
+        self.quick = options.quick
+        self.rounds = options.rounds or (1 if options.quick else 7)
+        self._began = time.monotonic()
+
+    def say(self, text):
+        print(f"{time.monotonic() - self._began:7.1f} s  {text}", file=sys.stderr, flush=True)
+
+    def chosen(self, contenders):
+        """Those that were asked for, by the beginning of their names; all where none was named."""
+        wanted = self.options.contenders
+        return [one for one in contenders if not wanted or one.name.startswith(tuple(wanted))]
+
+
+def names(known):
+    def read(text):
+        found = [name for name in text.split(",") if name]
+        for name in found:
+            if known and name not in known:
+                raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(known)}")
+        return found
+
+    return read
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description="Measures Overtime; see the head of this file.")
+    parser.add_argument("--only", type=names(SCENARIOS), default=[], metavar="SCENARIO,…", help=", ".join(SCENARIOS))
+    parser.add_argument(
+        "--contenders", type=names(()), default=[], metavar="NAME,…", help="only these, such as overtime,floor"
+    )
+    parser.add_argument("--rounds", type=int, help="how often each is measured (7; 1 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
+    parser.add_argument("--commands", type=int, help="commands of the fastest contenders in a run")
+    parser.add_argument("--plots", action="store_true", help="draw docs/performance/*.svg")
+    parser.add_argument("--keep", action="store_true", help="keep logs and stores of the run")
+    return parser.parse_args()
+
+
+def main():
+    options = read_options()
+    if not bootstrap.BINARY.exists():
+        sys.exit("bench: no release build; swift build -c release --product overtime, or set OVERTIME_BIN")
+    bootstrap.make_tool()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    lab = Lab()
+    try:
+        lab.open()
+        bench = Bench(lab, options)
+        results = {
+            "machine": machine.describe(lab.broker_version()),
+            "rounds": bench.rounds,
+            "quick": bench.quick,
+            "scenarios": {},
+        }
+        for name in options.only or SCENARIOS:
+            scenario = SCENARIOS[name]
+            bench.say(f"{scenario.TITLE} …")
+            figures = scenario.run(bench)
+            results["scenarios"][name] = figures
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+            print(f"\n## {scenario.TITLE}\n\n{scenario.show(figures)}\n", flush=True)
+    finally:
+        lab.close(options.keep)
+
+
+if __name__ == "__main__":
+    main()
