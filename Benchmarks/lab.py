@@ -59,7 +59,7 @@ class Lab:
         return usage(self.broker_pid)
 
     def broker_version(self):
-        return self.ask(lambda channel: channel.connection._impl.server_properties["version"].decode())
+        return self.ask(lambda channel: channel.connection._impl.server_properties["version"])
 
     def installation(self):
         """A directory of its own for processes of Overtime, with `overtime.db` as their store."""
