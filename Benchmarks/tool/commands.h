@@ -7,5 +7,6 @@ void run_fill(int argc, char **argv);
 void run_replies(int argc, char **argv);
 void run_audit(int argc, char **argv);
 void run_floor(int argc, char **argv);
+void run_latency(int argc, char **argv);
 
 #endif

@@ -9,8 +9,8 @@ static const struct {
   const char *name;
   void (*run)(int argc, char **argv);
 } commands[] = {
-    {"topology", run_topology}, {"fill", run_fill},   {"replies", run_replies},
-    {"audit", run_audit},       {"floor", run_floor},
+    {"topology", run_topology}, {"fill", run_fill}, {"replies", run_replies}, {"audit", run_audit},
+    {"floor", run_floor}, {"latency", run_latency},
 };
 
 int main(int argc, char **argv) {
