@@ -8,5 +8,7 @@ void run_replies(int argc, char **argv);
 void run_audit(int argc, char **argv);
 void run_floor(int argc, char **argv);
 void run_latency(int argc, char **argv);
+void run_emit(int argc, char **argv);
+void run_timer(int argc, char **argv);
 
 #endif

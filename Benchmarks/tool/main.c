@@ -10,7 +10,8 @@ static const struct {
   void (*run)(int argc, char **argv);
 } commands[] = {
     {"topology", run_topology}, {"fill", run_fill}, {"replies", run_replies}, {"audit", run_audit},
-    {"floor", run_floor}, {"latency", run_latency},
+    {"floor", run_floor}, {"latency", run_latency}, {"emit", run_emit},
+    {"timer", run_timer},
 };
 
 int main(int argc, char **argv) {
