@@ -10,5 +10,6 @@ void run_floor(int argc, char **argv);
 void run_latency(int argc, char **argv);
 void run_emit(int argc, char **argv);
 void run_timer(int argc, char **argv);
+void run_plain(int argc, char **argv);
 
 #endif

@@ -10,7 +10,7 @@ static const struct {
   void (*run)(int argc, char **argv);
 } commands[] = {
     {"topology", run_topology}, {"fill", run_fill}, {"replies", run_replies}, {"audit", run_audit},
-    {"floor", run_floor}, {"latency", run_latency}, {"emit", run_emit},
+    {"floor", run_floor},       {"plain", run_plain}, {"latency", run_latency}, {"emit", run_emit},
     {"timer", run_timer},
 };
 
