@@ -20,10 +20,18 @@ import time
 
 import machine
 from lab import Lab
-from scenarios import throughput
+from scenarios import exact, latency, memory, size, starting, throughput, top
 from stores import Stores
 
-SCENARIOS = {"throughput": throughput}
+SCENARIOS = {
+    "throughput": throughput,
+    "latency": latency,
+    "top": top,
+    "exact": exact,
+    "start": starting,
+    "memory": memory,
+    "size": size,
+}
 RESULTS = bootstrap.BUILD / "results.json"
 
 
@@ -35,6 +43,8 @@ class Bench:
         self.options = options
         self.stores = Stores(lab)
         self.quick = options.quick
+        # What one scenario has found out and another may use.
+        self.memory = {}
         self.rounds = options.rounds or (1 if options.quick else 7)
         self._began = time.monotonic()
 
@@ -42,9 +52,9 @@ class Bench:
         print(f"{time.monotonic() - self._began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
     def chosen(self, contenders):
-        """Those that were asked for, by the beginning of their names; all where none was named."""
+        """Those that were asked for, by name or family, such as `overtime-100000` or `overtime`; else all."""
         wanted = self.options.contenders
-        return [one for one in contenders if not wanted or one.name.startswith(tuple(wanted))]
+        return [one for one in contenders if not wanted or {one.name, one.name.split("-")[0]} & set(wanted)]
 
 
 def names(known):
@@ -67,6 +77,7 @@ def read_options():
     parser.add_argument("--rounds", type=int, help="how often each is measured (7; 1 with --quick)")
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
     parser.add_argument("--commands", type=int, help="commands of the fastest contenders in a run")
+    parser.add_argument("--rate", type=float, help="commands a second that count as Overtime's most, for latency")
     parser.add_argument("--plots", action="store_true", help="draw docs/performance/*.svg")
     parser.add_argument("--keep", action="store_true", help="keep logs and stores of the run")
     return parser.parse_args()

@@ -11,7 +11,7 @@ from pathlib import Path
 import rival_store
 import stores
 from bootstrap import HERE
-from lab import COMMANDS, REPLIES
+from lab import REPLIES
 from overtime import Process
 from processes import Usage, tree_usage
 
@@ -177,6 +177,23 @@ class Pika(Scripted):
 
 class Celery(Scripted):
     name, title, share, script = "celery", "Celery, 2 processes", 0.03, "celery_rival.py"
+    # Of tasks, and of the tasks with an ETA that a task makes.
+    QUEUE, TIMERS = "bench.celery", "bench.celery.timers"
+
+    def prepare(self, count):
+        super().prepare(count)
+        self._delete_queues()
+
+    def stop(self):
+        super().stop()
+        self._delete_queues()
+
+    def _delete_queues(self):
+        def delete(channel):
+            for queue in (self.QUEUE, self.TIMERS):
+                channel.queue_delete(queue)
+
+        self.lab.ask(delete)
 
     def command(self):
         options = ["--pool=prefork", "--concurrency=2", "--loglevel=WARNING", "--without-gossip", "--without-mingle"]
@@ -187,7 +204,7 @@ class Celery(Scripted):
             "worker",
             *options,
             "-Q",
-            COMMANDS_OF_CELERY,
+            self.QUEUE,
         ]
 
     def fill(self, count, **options):
@@ -211,7 +228,3 @@ class Celery(Scripted):
             assert code == 0, filler.tail()
         finally:
             filler.kill()
-
-
-COMMANDS_OF_CELERY = "bench.celery"
-assert COMMANDS != COMMANDS_OF_CELERY
