@@ -121,10 +121,9 @@ class Plain(Tooled):
     def prepare(self, count):
         self.store = Path(self.lab.directory) / "plain.db"
         rival_store.remove(self.store)
-        rival_store.make(self.store, self.rooms)
 
     def options(self):
-        return {"store": self.store}
+        return {"store": self.store, "rooms": self.rooms, "room_prefix": stores.PREFIX}
 
     def stop(self):
         super().stop()

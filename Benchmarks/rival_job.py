@@ -4,7 +4,7 @@ import json
 from datetime import datetime, timezone
 
 from rival_store import now
-from stores import EXTENSION, FIRST_WINDOW, MINUTE
+from stores import MINUTE, USUAL
 
 EVENT_TYPE = "session.extended"
 EVENTS = "overtime.events"
@@ -18,13 +18,13 @@ def instant(milliseconds):
 def extend(database, command_id, room, user, minutes):
     """Durable when it returns. The event is None where there is none: a repeat, or no open window."""
     at = now()
-    granted = max(minutes * MINUTE, EXTENSION)
+    granted = max(minutes * MINUTE, USUAL.extension)
     database.execute("BEGIN IMMEDIATE")
     try:
         row = database.execute("SELECT started_at, ends_at, extensions, sequence FROM rooms WHERE id = ?", (room,))
         started, ends, extensions, sequence = row.fetchone()
         known = database.execute("SELECT 1 FROM commands WHERE id = ?", (command_id,)).fetchone()
-        if known or not ends - FIRST_WINDOW <= at < ends:
+        if known or not ends - USUAL.first <= at < ends:
             database.execute("ROLLBACK")
             return None, json.dumps({"id": command_id, "command": "extend", "room": room, "ok": bool(known)}), None
         new_end = ends + granted
@@ -41,7 +41,7 @@ def extend(database, command_id, room, user, minutes):
     return (
         _event(room, user, at, granted, ends, new_end, extensions + 1, sequence + 1),
         _reply(command_id, room, at, granted, started, new_end, extensions + 1, sequence + 1),
-        new_end - FIRST_WINDOW,
+        new_end - USUAL.first,
     )
 
 
@@ -67,7 +67,7 @@ def _event(room, user, at, granted, ends, new_end, extensions, sequence):
                     "by": user,
                     "previousEndsAt": instant(ends),
                     "endsAt": instant(new_end),
-                    "nextDueAt": instant(new_end - FIRST_WINDOW),
+                    "nextDueAt": instant(new_end - USUAL.first),
                     "extensions": extensions,
                 },
             },
@@ -91,7 +91,7 @@ def _reply(command_id, room, at, granted, started, new_end, extensions, sequence
                 "endsAt": instant(new_end),
                 "timeLeft": round((new_end - at) / MINUTE, 4),
                 "window": None,
-                "nextWindowAt": instant(new_end - FIRST_WINDOW),
+                "nextWindowAt": instant(new_end - USUAL.first),
                 "extensions": extensions,
                 "connected": 1,
             },

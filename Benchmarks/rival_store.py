@@ -26,7 +26,7 @@ def make(path, rooms):
         database.execute("CREATE TABLE commands (id TEXT PRIMARY KEY, room TEXT NOT NULL, at INTEGER NOT NULL)")
         database.executemany(
             "INSERT INTO rooms VALUES (?, ?, ?, 0, 4, ?)",
-            ((stores.name(index), ends - stores.PLANNED, ends, stores.USER) for index in range(rooms)),
+            ((stores.name(index), ends - stores.USUAL.planned, ends, stores.USER) for index in range(rooms)),
         )
         database.execute("COMMIT")
 

@@ -5,11 +5,13 @@ moves the rooms it is about, so that a command finds their window open or they f
 """
 
 import hashlib
+import json
 import os
 import shutil
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from bootstrap import BUILD, ROOT
@@ -18,14 +20,36 @@ PREFIX = "room-"
 USER = "u"
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
-# The default policy: the first window opens ten minutes before the end, the final one five, an extension gives ten.
-FIRST_WINDOW, FINAL_WINDOW, EXTENSION = 10 * MINUTE, 5 * MINUTE, 10 * MINUTE
-PLANNED = 60 * MINUTE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A kind of room: how long it is planned to last, and when and by how much it can be extended, in milliseconds."""
+
+    name: str
+    planned: int
+    # Lengths before the end at which windows open, two of them.
+    first: int
+    final: int
+    extension: int
+
+    @property
+    def options(self):
+        """Of `overtime send open`."""
+        policy = {
+            "windows": [f"{self.first}ms", f"{self.final}ms"],
+            "extension": {"min": f"{self.extension}ms", "max": f"{max(self.extension, 3 * self.first)}ms"},
+        }
+        return ["--duration", f"{self.planned}ms", "--policy", json.dumps(policy)]
+
+
+# With the policy that a room has where nothing else is said.
+USUAL = Plan("usual", 60 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE)
 # As far as extensions have moved the end of rooms that are to stay quiet, and how old a prepared store may get meanwhile.
 FAR = 300 * DAY
 OLDEST = 100 * DAY
 # What decides how a prepared store looks: with any of it changed it is made anew.
-RECIPE = (ROOT / "Sources/Store/SQLite/Schema.swift", ROOT / "Sources/RoomCore/Policy.swift", Path(__file__))
+RECIPE = (ROOT / "Sources/Store/SQLite/Schema.swift", Path(__file__))
 
 
 def name(index):
@@ -42,15 +66,15 @@ class Stores:
         self._directory = BUILD / "stores"
         self._directory.mkdir(parents=True, exist_ok=True)
 
-    def copy(self, count, installation):
+    def copy(self, count, installation, plan=USUAL):
         """Puts a store with `count` quiet rooms in the installation's place and returns its path."""
         path = os.path.join(installation.directory, "overtime.db")
-        shutil.copyfile(self._prepared(count), path)
+        shutil.copyfile(self._prepared(count, plan), path)
         return path
 
-    def _prepared(self, count):
+    def _prepared(self, count, plan):
         recipe = hashlib.sha256(b"".join(file.read_bytes() for file in RECIPE)).hexdigest()[:12]
-        path = self._directory / f"{recipe}-{count}.db"
+        path = self._directory / f"{recipe}-{plan.name}-{count}.db"
         if path.exists() and time.time() - path.stat().st_mtime < OLDEST / 1000:
             return path
         for old in self._directory.iterdir():
@@ -58,19 +82,19 @@ class Stores:
                 old.unlink()
         installation = self._lab.installation()
         try:
-            template = self._template(installation)
+            template = self._template(installation, plan)
             part = path.with_suffix(".part")
             shutil.copyfile(template, part)
-            multiply(part, count)
+            multiply(part, count, plan)
             part.rename(path)
         finally:
             self._lab.discard(installation)
         return path
 
-    def _template(self, installation):
+    def _template(self, installation, plan):
         """A store in which a worker has opened one room and let its user in."""
         worker = installation.worker()
-        for arguments in (["open", "--duration", "60m"], ["join", "--user", USER]):
+        for arguments in (["open", *plan.options], ["join", "--user", USER]):
             done = installation.run("send", *arguments, "--room", name(0))
             assert done.returncode == 0, done.stdout + done.stderr
         code, _ = worker.terminate()
@@ -78,24 +102,24 @@ class Stores:
         return os.path.join(installation.directory, "overtime.db")
 
 
-def multiply(path, count):
+def multiply(path, count, plan):
     """Makes `count` rooms of one, all quiet."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")
         database.execute("BEGIN")
-        assert database.execute(
-            "SELECT id, announced, due_at = ends_at - ? FROM rooms", (FIRST_WINDOW,)
-        ).fetchall() == [(name(0), 0, 1)]
+        assert database.execute("SELECT id, announced, due_at = ends_at - ? FROM rooms", (plan.first,)).fetchall() == [
+            (name(0), 0, 1)
+        ]
         # The commands that made the room are forgotten, as after their retention.
         for table in ("answers", "outbox", "runs", "attempts"):
             database.execute(f"DELETE FROM {table}")
-        extensions = (FAR - PLANNED) // EXTENSION
+        extensions = (FAR - plan.planned) // plan.extension
         database.execute(
             """
             UPDATE rooms SET ends_at = ends_at + ?1, due_at = due_at + ?1, extensions = ?2, extender_kind = 0,
                 extended_by = ?3
             """,
-            (extensions * EXTENSION, extensions, USER),
+            (extensions * plan.extension, extensions, USER),
         )
         for table, key in (("rooms", "id"), ("participants", "room")):
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
@@ -142,16 +166,16 @@ def _common_divisor(one, other):
 def open_windows(path, indices, left=8 * MINUTE):
     """Moves rooms so that their first window is open, and was announced; it stays open for a whole run."""
     ends = now() + left
-    _move(path, ((name(index), ends, 1) for index in indices))
+    move(path, ((index, ends, 1) for index in indices))
 
 
 def fall_due(path, indices, instant_of):
     """Moves rooms so that the first window of the n-th opens at `instant_of(n)`, in milliseconds since 1970."""
-    _move(path, ((name(index), instant_of(number) + FIRST_WINDOW, 0) for number, index in enumerate(indices)))
+    move(path, ((index, instant_of(number) + USUAL.first, 0) for number, index in enumerate(indices)))
 
 
-def _move(path, rooms):
-    """What the rules would have made of a session that began a planned duration before its end."""
+def move(path, rooms, plan=USUAL):
+    """Index, end and announced window of each room: as the rules would have it, had the session begun as planned."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")
         database.execute("BEGIN")
@@ -162,7 +186,7 @@ def _move(path, rooms):
                 due_at = ?2 - CASE ?3 WHEN 0 THEN ?5 ELSE ?6 END
             WHERE id = ?1
             """,
-            ((*room, PLANNED, FIRST_WINDOW, FINAL_WINDOW) for room in rooms),
+            ((name(index), ends, announced, plan.planned, plan.first, plan.final) for index, ends, announced in rooms),
         )
         database.execute("COMMIT")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

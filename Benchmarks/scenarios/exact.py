@@ -67,7 +67,7 @@ def _timer(bench, rooms, rate, seconds):
     return {
         "name": "timer",
         "receivedLateMs": heard["receivedLateMs"],
-        "ownMs": published["lateMs"],
+        "ownMs": published["publishedLateMs"],
         "wrong": wrong(heard, rate * seconds),
     }
 

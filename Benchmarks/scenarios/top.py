@@ -59,7 +59,7 @@ def _emit(bench, count):
         audit.end()
     return {
         "name": "emit",
-        "seconds": (heard["lastNs"] - emitted["firstNs"]) / 1e9,
+        "seconds": (heard["lastNs"] - emitted["startNs"]) / 1e9,
         "wrong": wrong(heard, count),
     }
 
