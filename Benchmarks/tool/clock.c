@@ -23,6 +23,12 @@ double cpu_seconds(void) {
          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+long peak_kib(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
 void format_instant(int64_t realtime, char text[INSTANT_LENGTH + 1]) {
   time_t seconds = realtime / SECOND;
   struct tm parts;

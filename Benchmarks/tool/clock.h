@@ -14,6 +14,9 @@ int64_t realtime_ns(void);
 // Seconds of processor time that this process has used.
 double cpu_seconds(void);
 
+// The most memory that it had resident.
+long peak_kib(void);
+
 // "2026-11-29T12:40:00.000Z" and its end.
 #define INSTANT_LENGTH 24
 void format_instant(int64_t realtime, char text[INSTANT_LENGTH + 1]);

@@ -13,23 +13,34 @@
 enum { EVENTS_CHANNEL = 1, REPLIES_CHANNEL = 2, STUCK_SECONDS = 30 };
 
 struct floor {
-  struct wire consumer, publisher;
+  struct wire consumer, publisher, second_publisher;
+  // Where replies go: the one publisher, or with --split the second.
+  struct wire *replier;
   struct ledger events, replies;
   struct seen sequences;
-  uint64_t delivered, acknowledged, last_tag;
+  uint64_t delivered, acknowledged;
 };
 
-static void open_connections(struct floor *floor, const char *url, const char *queue, long prefetch) {
+static void open_publisher(struct wire *wire, const char *url, int channels) {
   amqp_connection_state_t connection = amqp_connect(url);
-  amqp_open_channel(connection, EVENTS_CHANNEL);
-  amqp_open_channel(connection, REPLIES_CHANNEL);
-  ledger_select(connection, EVENTS_CHANNEL);
-  ledger_select(connection, REPLIES_CHANNEL);
-  wire_take(&floor->publisher, connection);
+  for (int channel = 1; channel <= channels; channel++) {
+    amqp_open_channel(connection, (amqp_channel_t)channel);
+    ledger_select(connection, (amqp_channel_t)channel);
+  }
+  wire_take(wire, connection);
+}
+
+static void open_connections(struct floor *floor, const char *url, const char *queue, long prefetch, bool is_split) {
+  open_publisher(&floor->publisher, url, REPLIES_CHANNEL);
+  floor->replier = &floor->publisher;
+  if (is_split) {
+    open_publisher(&floor->second_publisher, url, REPLIES_CHANNEL);
+    floor->replier = &floor->second_publisher;
+  }
   ledger_open(&floor->events);
   ledger_open(&floor->replies);
 
-  connection = amqp_connect(url);
+  amqp_connection_state_t connection = amqp_connect(url);
   amqp_open_channel(connection, 1);
   amqp_basic_qos(connection, 1, 0, (uint16_t)prefetch, 0);
   amqp_check(connection, "setting the prefetch");
@@ -59,7 +70,7 @@ static void answer(struct floor *floor, const struct delivery *delivery, const s
   };
   publish_extended(&floor->publisher, EVENTS_CHANNEL, &extension);
   floor->events.published++;
-  publish_reply(&floor->publisher, REPLIES_CHANNEL, properties->reply_to, properties->message_id,
+  publish_reply(floor->replier, REPLIES_CHANNEL, properties->reply_to, properties->message_id,
                 properties->correlation_id, &extension);
   floor->replies.published++;
 }
@@ -78,12 +89,14 @@ static long publish_batch(struct floor *floor, long limit) {
     size++;
   }
   wire_flush(&floor->publisher);
+  if (floor->replier != &floor->publisher) wire_flush(floor->replier);
   return size;
 }
 
 // The tags of deliveries, events and replies run side by side, so that what both ledgers have confirmed is done.
 static bool acknowledge(struct floor *floor, long at_least) {
-  uint64_t done = floor->events.confirmed < floor->replies.confirmed ? floor->events.confirmed : floor->replies.confirmed;
+  uint64_t events = floor->events.confirmed, replies = floor->replies.confirmed;
+  uint64_t done = events < replies ? events : replies;
   uint64_t ready = done - floor->acknowledged;
   if (ready == 0 || (ready < (uint64_t)at_least && done < floor->delivered)) return false;
   wire_ack(&floor->consumer, 1, done, true);
@@ -95,39 +108,39 @@ static bool acknowledge(struct floor *floor, long at_least) {
 void run_floor(int argc, char **argv) {
   const char *url = NULL, *queue = "overtime.commands";
   long count = 0, batch = 512, prefetch = 2048, ack = 256;
+  bool is_split = false;
   double timeout = 120;
   OPTIONS(argc, argv, {"url", OPTION_TEXT, &url, true}, {"queue", OPTION_TEXT, &queue, false},
           {"count", OPTION_COUNT, &count, true}, {"batch", OPTION_COUNT, &batch, false},
           {"prefetch", OPTION_COUNT, &prefetch, false}, {"ack", OPTION_COUNT, &ack, false},
-          {"timeout", OPTION_REAL, &timeout, false});
-  if (batch < 1 || prefetch < 1 || prefetch > 65535) fail("--batch and --prefetch must be from 1 to 65535");
+          {"split", OPTION_FLAG, &is_split, false}, {"timeout", OPTION_REAL, &timeout, false});
+  if (ack > prefetch / 2) ack = prefetch / 2;
+  if (batch < 1 || batch > 65535 || prefetch < 1 || prefetch > 65535)
+    fail("--batch and --prefetch must be from 1 to 65535");
   struct floor floor = {0};
-  open_connections(&floor, url, queue, prefetch);
-  struct wire *wires[] = {&floor.consumer, &floor.publisher};
+  open_connections(&floor, url, queue, prefetch, is_split);
+  struct wire *wires[] = {&floor.consumer, &floor.publisher, &floor.second_publisher};
+  int connections = is_split ? 3 : 2;
   struct ledger *ledgers[] = {&floor.events, &floor.replies};
 
   int64_t first = 0, end = monotonic_ns() + (int64_t)(timeout * 1e9);
   double cpu_before = cpu_seconds();
   long batches = 0, acks = 0;
   while (floor.acknowledged < (uint64_t)count) {
-    if (monotonic_ns() >= end) fail("%llu of %ld were done within %g s", (unsigned long long)floor.acknowledged, count, timeout);
-    wire_wait(wires, 2, end);
-    if (!first && floor.consumer.read_monotonic_ns) {
-      first = floor.consumer.read_monotonic_ns;
-    }
-    ledger_take(&floor.publisher, ledgers, 2);
+    if (monotonic_ns() >= end)
+      fail("%llu of %ld were done within %g s", (unsigned long long)floor.acknowledged, count, timeout);
+    wire_wait(wires, connections, end);
+    if (!first) first = floor.consumer.read_monotonic_ns;
+    for (int i = 1; i < connections; i++) ledger_take(wires[i], ledgers, 2);
     acks += acknowledge(&floor, ack);
-    while (publish_batch(&floor, batch) > 0) {
-      batches++;
-    }
+    while (publish_batch(&floor, batch) > 0) batches++;
   }
   int64_t last = monotonic_ns();
   double cpu = cpu_seconds() - cpu_before;
-  wire_close(&floor.consumer);
-  wire_close(&floor.publisher);
+  for (int i = 0; i < connections; i++) wire_close(wires[i]);
   double seconds = (double)(last - first) / 1e9;
-  printf("{\"command\":\"floor\",\"count\":%llu,\"seconds\":%.6f,\"rate\":%.1f,\"cpuSeconds\":%.4f,\"batches\":%ld,"
-         "\"acks\":%ld,\"firstNs\":%lld,\"lastNs\":%lld}\n",
-         (unsigned long long)floor.acknowledged, seconds, (double)floor.acknowledged / seconds, cpu, batches, acks,
-         (long long)first, (long long)last);
+  printf("{\"command\":\"floor\",\"count\":%llu,\"seconds\":%.6f,\"rate\":%.1f,\"cpuSeconds\":%.4f,\"maxRssKiB\":%ld,"
+         "\"batches\":%ld,\"acks\":%ld,\"firstNs\":%lld,\"lastNs\":%lld}\n",
+         (unsigned long long)floor.acknowledged, seconds, (double)floor.acknowledged / seconds, cpu, peak_kib(),
+         batches, acks, (long long)first, (long long)last);
 }

@@ -127,11 +127,11 @@ void run_latency(int argc, char **argv) {
   for (long k = skipped; k < latency.count; k++) {
     if (answers.late_ms[k] >= 0) samples_add(&samples, answers.late_ms[k]);
   }
-  printf("{\"command\":\"latency\",\"complete\":%s,\"rate\":%g,\"count\":%ld,\"missing\":%ld,\"duplicates\":%ld,"
-         "\"notOk\":%ld,\"foreign\":%ld,\"startNs\":%lld,\"latencyMs\":",
+  printf("{\"command\":\"latency\",\"complete\":%s,\"rate\":%g,\"published\":%ld,\"missing\":%ld,\"duplicates\":%ld,"
+         "\"notOk\":%ld,\"foreign\":%ld,\"startNs\":%lld,",
          answers.seen == latency.count ? "true" : "false", latency.rate, latency.count, latency.count - answers.seen,
          answers.duplicates, answers.not_ok, answers.foreign, (long long)latency.start);
-  samples_print(&samples);
+  samples_print_members(&samples);
   printf(",\"publishedLateMs\":");
   samples_print(&latency.published_late);
   printf("}\n");

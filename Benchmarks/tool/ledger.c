@@ -49,6 +49,7 @@ void ledger_drain(struct wire *wire, struct ledger *ledger, int seconds) {
     wire_wait(wires, 1, until);
     ledger_take(wire, ledgers, 1);
     if (ledger->confirmed > before) until = monotonic_ns() + seconds * SECOND;
-    if (monotonic_ns() >= until) fail("%llu messages were not confirmed", (unsigned long long)ledger_outstanding(ledger));
+    if (monotonic_ns() >= until)
+      fail("%llu messages were not confirmed", (unsigned long long)ledger_outstanding(ledger));
   }
 }

@@ -138,7 +138,8 @@ void publish_window(struct wire *wire, uint16_t channel, struct slice room, int6
   format_instant(due_realtime, due);
   format_instant(due_realtime + 600 * SECOND, end);
   begin_event(type, room, sequence, now);
-  PUT_LITERAL(&body, ",\"timeLeft\":9.9999,\"window\":1,\"final\":true,\"extendable\":true,\"extensions\":0,\"endsAt\":\"");
+  PUT_LITERAL(&body, ",\"timeLeft\":9.9999,\"window\":1,\"final\":true,\"extendable\":true,\"extensions\":0,");
+  PUT_LITERAL(&body, "\"endsAt\":\"");
   put_text(&body, end);
   PUT_LITERAL(&body, "\",\"nextDueAt\":\"");
   put_text(&body, end);

@@ -53,15 +53,16 @@ static void store_open(struct store *store, const char *file) {
   sqlite3_busy_timeout(store->database, 5000);
   execute(store, "PRAGMA journal_mode = WAL");
   execute(store, "PRAGMA synchronous = FULL");
-  execute(store, "CREATE TABLE IF NOT EXISTS room (id TEXT PRIMARY KEY, started_at INTEGER NOT NULL, "
-                 "ends_at INTEGER NOT NULL, extensions INTEGER NOT NULL, sequence INTEGER NOT NULL) WITHOUT ROWID");
-  execute(store, "CREATE TABLE IF NOT EXISTS command (room TEXT NOT NULL, id TEXT NOT NULL, answer INTEGER NOT NULL, "
-                 "PRIMARY KEY (room, id)) WITHOUT ROWID");
+  execute(store, "CREATE TABLE IF NOT EXISTS rooms (id TEXT PRIMARY KEY, started_at INTEGER NOT NULL, "
+                 "ends_at INTEGER NOT NULL, extensions INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+                 "user TEXT NOT NULL)");
+  execute(store, "CREATE TABLE IF NOT EXISTS commands (id TEXT PRIMARY KEY, room TEXT NOT NULL, "
+                 "at INTEGER NOT NULL)");
   store->begin = prepare(store, "BEGIN IMMEDIATE");
   store->commit = prepare(store, "COMMIT");
-  store->select_room = prepare(store, "SELECT started_at, ends_at, extensions, sequence FROM room WHERE id = ?");
-  store->update_room = prepare(store, "UPDATE room SET ends_at = ?, extensions = ?, sequence = ? WHERE id = ?");
-  store->insert_id = prepare(store, "INSERT OR IGNORE INTO command (room, id, answer) VALUES (?, ?, ?)");
+  store->select_room = prepare(store, "SELECT started_at, ends_at, extensions, sequence FROM rooms WHERE id = ?");
+  store->update_room = prepare(store, "UPDATE rooms SET ends_at = ?, extensions = ?, sequence = ? WHERE id = ?");
+  store->insert_id = prepare(store, "INSERT OR IGNORE INTO commands (id, room, at) VALUES (?, ?, ?)");
 }
 
 static void store_close(struct store *store) {
@@ -74,7 +75,7 @@ static void store_close(struct store *store) {
 static void store_prepare(struct store *store, const char *prefix, long rooms) {
   static struct buffer name;
   int64_t now = realtime_ns() / MILLISECOND;
-  sqlite3_stmt *insert = prepare(store, "INSERT OR IGNORE INTO room VALUES (?, ?, ?, 0, 3)");
+  sqlite3_stmt *insert = prepare(store, "INSERT OR IGNORE INTO rooms VALUES (?, ?, ?, 0, 4, 'u')");
   step(store, store->begin);
   for (long i = 0; i < rooms; i++) {
     bind_text(insert, 1, room_name(&name, prefix, (uint64_t)i));
@@ -103,9 +104,9 @@ static bool load_room(struct store *store, struct slice room, struct room_row *r
 static bool extend(struct store *store, struct slice room, struct slice id, int64_t grant_ms, struct room_row *row) {
   step(store, store->begin);
   if (!load_room(store, room, row)) fail("there is no room %.*s", (int)room.length, room.at);
-  bind_text(store->insert_id, 1, room);
-  bind_text(store->insert_id, 2, id);
-  sqlite3_bind_int64(store->insert_id, 3, row->sequence + 1);
+  bind_text(store->insert_id, 1, id);
+  bind_text(store->insert_id, 2, room);
+  sqlite3_bind_int64(store->insert_id, 3, realtime_ns() / MILLISECOND);
   step(store, store->insert_id);
   bool is_new = sqlite3_changes(store->database) == 1;
   if (is_new) {
@@ -225,7 +226,7 @@ void run_plain(int argc, char **argv) {
   wire_close(&plain.publisher);
   store_close(&plain.store);
   double seconds = (double)(last - first) / 1e9;
-  printf("{\"command\":\"plain\",\"count\":%ld,\"seconds\":%.6f,\"rate\":%.1f,\"cpuSeconds\":%.4f,\"firstNs\":%lld,"
-         "\"lastNs\":%lld}\n",
-         done, seconds, (double)done / seconds, cpu, (long long)first, (long long)last);
+  printf("{\"command\":\"plain\",\"count\":%ld,\"seconds\":%.6f,\"rate\":%.1f,\"cpuSeconds\":%.4f,\"maxRssKiB\":%ld,"
+         "\"firstNs\":%lld,\"lastNs\":%lld}\n",
+         done, seconds, (double)done / seconds, cpu, peak_kib(), (long long)first, (long long)last);
 }
