@@ -31,20 +31,22 @@ class Plan:
     # Lengths before the end at which windows open, two of them.
     first: int
     final: int
+    # What an extension gives at least and at most; ten minutes are asked for.
     extension: int
+    longest: int
 
     @property
     def options(self):
         """Of `overtime send open`."""
         policy = {
             "windows": [f"{self.first}ms", f"{self.final}ms"],
-            "extension": {"min": f"{self.extension}ms", "max": f"{max(self.extension, 3 * self.first)}ms"},
+            "extension": {"min": f"{self.extension}ms", "max": f"{self.longest}ms"},
         }
         return ["--duration", f"{self.planned}ms", "--policy", json.dumps(policy)]
 
 
 # With the policy that a room has where nothing else is said.
-USUAL = Plan("usual", 60 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE)
+USUAL = Plan("usual", 60 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE)
 # As far as extensions have moved the end of rooms that are to stay quiet, and how old a prepared store may get meanwhile.
 FAR = 300 * DAY
 OLDEST = 100 * DAY

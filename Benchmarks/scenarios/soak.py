@@ -15,7 +15,7 @@ from processes import usage
 
 TITLE = "Soak"
 # Planned for longer than the first cycle takes, so that no session seems to begin in the future.
-PLAN = stores.Plan("minute", 10 * 60_000, 60_000, 30_000, 60_000)
+PLAN = stores.Plan("minute", planned=10 * 60_000, first=60_000, final=30_000, extension=60_000, longest=60_000)
 # A command comes so long before its room's end: within the first window, and some time after it was announced.
 LEFT = 45_000
 PROCESSES = ("worker", "scheduler", "broker")
@@ -63,7 +63,8 @@ def run(bench):
         lab.discard(installation)
     found = {
         "replies": seen["missing"],
-        "refusals": seen.get("notOk"),
+        "doubled replies": seen["duplicates"],
+        "refusals": seen["notOk"],
         "events": heard["distinct"] - count,
         "doubled events": heard["duplicates"],
         "events out of order": heard["orderViolations"],
