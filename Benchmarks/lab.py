@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -122,7 +123,9 @@ class Lab:
         return done.stdout
 
     def close(self, keep=False):
-        """Ends everything by its pid, whatever state it is in."""
+        """Ends everything by its pid, whatever state it is in; a second signal does not stop that."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         for installation in list(self._installations):
             self.discard(installation)
         if self.tool:
