@@ -85,7 +85,7 @@ class Stores:
         installation = self._lab.installation()
         try:
             template = self._template(installation, plan)
-            part = path.with_suffix(".part")
+            part = path.with_suffix(f".{os.getpid()}.part")
             shutil.copyfile(template, part)
             multiply(part, count, plan)
             part.rename(path)
