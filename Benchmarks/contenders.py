@@ -118,12 +118,16 @@ class Floor(Tooled):
 class Plain(Tooled):
     name, title, share = "plain", "Plain C worker, a transaction a message", 0.1
 
+    def __init__(self, lab):
+        super().__init__(lab)
+        self.store = Path(lab.directory) / "plain.db"
+
     def prepare(self, count):
-        self.store = Path(self.lab.directory) / "plain.db"
         rival_store.remove(self.store)
+        rival_store.make(self.store, self.rooms)
 
     def options(self):
-        return {"store": self.store, "rooms": self.rooms, "room_prefix": stores.PREFIX}
+        return {"store": self.store}
 
     def stop(self):
         super().stop()
