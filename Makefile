@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak lint build up down clean
+.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak bench lint build up down clean
 
 SECONDS := 60
 
@@ -50,6 +50,12 @@ fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for ea
 soak: ## Run SEEDS=n simulations [FIRST=seed], or one with its last steps: SEED=n
 	@scripts/install-deps
 	@scripts/soak $(if $(SEED),replay $(SEED),$(or $(SEEDS),1000) $(or $(FIRST),1))
+
+bench: ## Measure against the broker's floor and against rivals (ONLY=throughput,… ROUNDS=7 QUICK=1 PLOTS=1)
+	@scripts/install-deps
+	swift build -c release --product overtime
+	@Benchmarks/bench.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(QUICK),--quick) \
+		$(if $(PLOTS),--plots)
 
 lint: ## Check formatting and scripts
 	@scripts/lint
