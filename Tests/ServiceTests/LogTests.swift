@@ -130,8 +130,8 @@ struct LogTests {
         var pipes: [Int32] = [0, 0]
         try #require(pipe(&pipes) == 0)
         defer { close(pipes[0]) }
-        // Room for all of them: nobody reads meanwhile.
-        try #require(fcntl(pipes[1], F_SETPIPE_SZ, 1 << 20) >= 1 << 20)
+        // F_SETPIPE_SZ, room for all of them: nobody reads meanwhile.
+        try #require(fcntl(pipes[1], 1031, 1 << 20) >= 1 << 20)
         let log = Log(component: "worker", format: .json, descriptor: pipes[1])
         log.together { lines in
             for number in 0..<2_000 {
