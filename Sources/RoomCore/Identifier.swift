@@ -26,9 +26,31 @@ extension Identifier: Hashable {
         let (left, right) = (left.text.utf8, right.text.utf8)
         guard left.count == right.count else { return false }
         let isEqual = left.withContiguousStorageIfAvailable { left in
-            right.withContiguousStorageIfAvailable { right in left.elementsEqual(right) }
+            right.withContiguousStorageIfAvailable { right in
+                haveEqualBytes(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
         }
         return isEqual.flatMap { $0 } ?? left.elementsEqual(right)
+    }
+
+    /// Eight bytes at a time; both are of one length.
+    private static func haveEqualBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer)
+        -> Bool
+    {
+        var at = 0
+        while at + 8 <= left.count {
+            let (a, b) = (
+                left.loadUnaligned(fromByteOffset: at, as: UInt64.self),
+                right.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+            )
+            if a != b { return false }
+            at += 8
+        }
+        while at < left.count {
+            if left[at] != right[at] { return false }
+            at += 1
+        }
+        return true
     }
 
     package func hash(into hasher: inout Hasher) {

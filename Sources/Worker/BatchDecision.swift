@@ -64,8 +64,9 @@ struct BatchDecision {
     private let state: BatchState
     private let settings: RoomSettings
     private let source: String
-    private var rooms: [RoomID: WorkingRoom] = [:]
-    private var order: [RoomID] = []
+    /// In the order in which they were first looked at.
+    private var rooms: [WorkingRoom] = []
+    private var places: [RoomID: Int] = [:]
     private var stored: [CommandKey: StoredAnswer]
     private(set) var commit = BatchCommit()
     /// Where each drafted event comes from, in the order of the drafts.
@@ -122,12 +123,12 @@ struct BatchDecision {
         var idle: [TickAnswer.Idle] = []
         notes.items += tick.rooms.count
         for id in tick.rooms {
-            let room = working(id).room
-            let transition = room.advanced(to: now)
-            if !transition.events.isEmpty, let dueAt = room.dueAt {
+            let place = place(of: id)
+            let transition = rooms[place].room.advanced(to: now)
+            if !transition.events.isEmpty, let dueAt = rooms[place].room.dueAt {
                 notes.lateness.append(max(now.milliseconds - dueAt.milliseconds, 0))
             }
-            apply(transition, to: id)
+            apply(transition, at: place)
             if transition.events.isEmpty {
                 idle.append(
                     TickAnswer.Idle(
@@ -154,13 +155,15 @@ struct BatchDecision {
             guard earlier.canonical == canonical else {
                 let refusal = Refusal(
                     .idReused, "this id was used before with another command: a new command needs a new id")
-                let decision = working(command.room).room.refuse(refusal, at: now)
-                apply(decision.transition, to: command.room, for: pending)
+                let place = place(of: command.room)
+                let decision = rooms[place].room.refuse(refusal, at: now)
+                apply(decision.transition, at: place, for: pending)
                 notes.refused += 1
                 notes.commands.note(command.action.name, .refused)
                 return answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))
             }
-            apply(working(command.room).room.advanced(to: now), to: command.room, for: pending)
+            let place = place(of: command.room)
+            apply(rooms[place].room.advanced(to: now), at: place, for: pending)
             notes.repeated += 1
             notes.commands.note(command.action.name, .repeated)
             return answer(pending, with: earlier.reply)
@@ -179,11 +182,12 @@ struct BatchDecision {
 
     private mutating func decision(for pending: PendingCommand, now: Instant) -> Decision {
         let command = pending.command
+        let place = place(of: command.room)
         var participant: Participant?
-        if case .user(let user) = pending.actor { participant = connection(of: user, in: command.room) }
-        let decision = working(command.room).room.decide(
+        if case .user(let user) = pending.actor { participant = connection(of: user, at: place) }
+        let decision = rooms[place].room.decide(
             command, by: pending.actor, participant: participant, at: now, settings: settings)
-        apply(decision.transition, to: command.room, for: pending)
+        apply(decision.transition, at: place, for: pending)
         if case .refused = decision.outcome {
             notes.refused += 1
             notes.commands.note(command.action.name, .refused)
@@ -200,38 +204,37 @@ struct BatchDecision {
 
     // MARK: The rooms of the batch
 
-    private mutating func working(_ id: RoomID) -> WorkingRoom {
-        if let room = rooms[id] { return room }
+    /// Where a room stands among those of the batch; taken from the store's state at the first look.
+    private mutating func place(of id: RoomID) -> Int {
+        if let place = places[id] { return place }
         let loaded = state.rooms[id]
-        let room = WorkingRoom(room: loaded?.room ?? Room(id: id), version: loaded?.version ?? 0)
-        rooms[id] = room
-        order.append(id)
-        return room
+        places[id] = rooms.count
+        rooms.append(WorkingRoom(room: loaded?.room ?? Room(id: id), version: loaded?.version ?? 0))
+        return rooms.count - 1
     }
 
-    private func connection(of user: UserID, in room: RoomID) -> Participant? {
-        if let working = rooms[room] {
-            if let changed = working.participants[user] { return changed }
-            if working.isNewSession { return nil }
-        }
-        return state.participants[ParticipantKey(room: room, user: user)]
+    private func connection(of user: UserID, at place: Int) -> Participant? {
+        if let changed = rooms[place].participants[user] { return changed }
+        if rooms[place].isNewSession { return nil }
+        return state.participants[ParticipantKey(room: rooms[place].room.id, user: user)]
     }
 
-    private mutating func apply(_ transition: Transition, to id: RoomID, for command: PendingCommand? = nil) {
+    private mutating func apply(_ transition: Transition, at place: Int, for command: PendingCommand? = nil) {
         guard transition.isChange else { return }
-        let before = rooms[id]?.room.sessionNumber
-        rooms[id]?.isChanged = true
-        rooms[id]?.room = transition.room
+        let id = transition.room.id
+        let before = rooms[place].room.sessionNumber
+        rooms[place].isChanged = true
+        rooms[place].room = transition.room
         if before != transition.room.sessionNumber {
-            rooms[id]?.participants = [:]
-            rooms[id]?.isNewSession = true
+            rooms[place].participants = [:]
+            rooms[place].isNewSession = true
         }
         if let change = transition.participant {
             switch change {
             case .connected(let participant):
-                rooms[id]?.participants.updateValue(participant, forKey: participant.user)
+                rooms[place].participants.updateValue(participant, forKey: participant.user)
             case .left(let user):
-                rooms[id]?.participants.updateValue(nil, forKey: user)
+                rooms[place].participants.updateValue(nil, forKey: user)
             }
             commit.participants.append(
                 ParticipantWrite(room: id, session: transition.room.sessionNumber, change: change))
@@ -249,8 +252,8 @@ struct BatchDecision {
 
     /// The commit of everything decided, with the version of every room looked at.
     mutating func finish(published: [Int64]) {
-        commit.rooms = order.compactMap { id in
-            rooms[id].map { RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged) }
+        commit.rooms = rooms.map {
+            RoomWrite(room: $0.room, expectedVersion: $0.version, isChanged: $0.isChanged)
         }
         commit.published = published
     }

@@ -6,9 +6,14 @@ struct ReplyAddress {
     let queue: ShortString
     /// Copied as the bytes that came.
     let correlationID: ShortString?
+    // Made once: a literal is an array of its own each time.
+    private static let contentType: ShortString = "application/json"
+    private static let application: ShortString = "overtime"
+
     /// The properties of an answer.
     var properties: Properties {
         Properties(
-            contentType: "application/json", deliveryMode: 2, correlationID: correlationID, appID: "overtime")
+            contentType: Self.contentType, deliveryMode: 2, correlationID: correlationID,
+            appID: Self.application)
     }
 }

@@ -163,7 +163,8 @@ class History:
     def check(self):
         """Everything that the contract promises of events and replies, whatever the test did."""
         problems = list(self.problems)
-        for room, events in self.rooms.items():
+        # Events may still come while a failed test is looked through.
+        for room, events in list(self.rooms.items()):
             problems += _check_envelopes(room, events)
             problems += _check_sessions(room, events)
         problems += self._check_replies()

@@ -23,6 +23,11 @@ package struct EncodedEvent: Hashable, Sendable {
 package enum EventEncoder {
     package static let contentType: ShortString = "application/cloudevents+json"
 
+    // Made once: a literal is an array of its own each time.
+    private static let room: ShortString = "room"
+    private static let sequence: ShortString = "sequence"
+    private static let application: ShortString = "overtime"
+
     /// `trace` is the trace of the command that led to the event; nil for none.
     package static func encode(_ event: Event, source: String, trace: TraceParent? = nil) -> EncodedEvent {
         let type = EventType(event.kind).rawValue
@@ -51,12 +56,12 @@ package enum EventEncoder {
     package static func properties(
         type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64, trace: String? = nil
     ) -> Properties {
-        var headers: Table = ["room": .text(room.text), "sequence": .int64(sequence)]
+        var headers: Table = [Self.room: .text(room.text), Self.sequence: .int64(sequence)]
         headers[TraceParent.header] = trace.map(FieldValue.text)
         return Properties(
             contentType: contentType, headers: headers,
             deliveryMode: 2, messageID: ShortString(id),
             timestamp: UInt64(max(seconds, 0)), type: ShortString(type),
-            appID: "overtime")
+            appID: application)
     }
 }

@@ -54,7 +54,7 @@ struct JSONWriter {
     mutating func instant(_ instant: Instant) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: TimeText.bytes(instant))
+        TimeText.append(instant, to: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 

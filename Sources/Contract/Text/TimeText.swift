@@ -2,14 +2,16 @@ package import RoomCore
 
 /// Instants as `yyyy-MM-ddTHH:mm:ss.SSSZ`, by integer arithmetic: no locale, no time zone, no leap second.
 package enum TimeText {
-    package static func text(_ instant: Instant) -> String { String(decoding: bytes(instant), as: UTF8.self) }
+    package static func text(_ instant: Instant) -> String {
+        var bytes: [UInt8] = []
+        append(instant, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
-    /// The 24 bytes of the text.
-    static func bytes(_ instant: Instant) -> [UInt8] {
+    /// Adds the 24 bytes of the text.
+    static func append(_ instant: Instant, to bytes: inout [UInt8]) {
         let (days, time) = instant.milliseconds.flooredDivision(by: 86_400_000)
         let date = CivilDate(daysSinceEpoch: days)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(24)
         append(date.year, width: 4, then: "-", to: &bytes)
         append(date.month, width: 2, then: "-", to: &bytes)
         append(date.day, width: 2, then: "T", to: &bytes)
@@ -17,7 +19,6 @@ package enum TimeText {
         append(time / 60_000 % 60, width: 2, then: ":", to: &bytes)
         append(time / 1_000 % 60, width: 2, then: ".", to: &bytes)
         append(time % 1_000, width: 3, then: "Z", to: &bytes)
-        return bytes
     }
 
     /// Reads exactly that form; nil for anything else, also for a 30th of February.
