@@ -22,11 +22,12 @@ import time
 import drawing
 import machine
 from lab import Lab
-from scenarios import exact, latency, memory, size, soak, starting, throughput, top
+from scenarios import exact, growth, latency, memory, size, soak, starting, throughput, top
 from stores import Stores
 
 SCENARIOS = {
     "throughput": throughput,
+    "growth": growth,
     "latency": latency,
     "top": top,
     "exact": exact,

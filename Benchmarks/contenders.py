@@ -22,6 +22,8 @@ class Contender:
     name = title = ""
     # How many commands of a run it gets, in parts of what the fastest get: the slow would take all day.
     share = 1.0
+    # What is asked for, and the event that each brings.
+    command, event = "extend", "session.extended"
     # Rooms that the commands are spread over.
     rooms = 1_000_000
 
@@ -42,7 +44,7 @@ class Contender:
             "stride": stores.spread(self.rooms),
             "rooms": self.rooms,
             "room_prefix": stores.PREFIX,
-            "command": "extend",
+            "command": self.command,
             "reply_to": REPLIES,
         }
 
@@ -86,6 +88,16 @@ class Overtime(Contender):
             self.worker.terminate(30)
         self.lab.discard(self.installation)
         self.installation = self.worker = None
+
+
+class OvertimeRoles(Overtime):
+    """The same with changes of role, which a room takes any number of times: so few rooms take many commands."""
+
+    command, event = "role", "participant.role.changed"
+
+    def prepare(self, count):
+        self.installation = self.lab.installation()
+        self.store = self._stores.copy(self.rooms, self.installation)
 
 
 class Tooled(Contender):

@@ -75,7 +75,7 @@ def measure(bench, contender, count):
         used = contender.usage()
     finally:
         contender.stop()
-    events = lab.tool.run("audit", queue=AUDIT, count=count, timeout=10, type="session.extended")
+    events = lab.tool.run("audit", queue=AUDIT, count=count, timeout=10, type=contender.event)
     return {
         "count": count,
         "rate": seen["rate"],

@@ -9,7 +9,8 @@
 
 void load_check(struct load *load) {
   static char run[64];
-  if (strcmp(load->command, "extend") != 0) fail("only extend is published");
+  if (strcmp(load->command, "extend") != 0 && strcmp(load->command, "role") != 0)
+    fail("--command must be extend or role");
   if (load->rooms < 1) fail("--rooms must be at least 1");
   if (load->window < 1 || load->window >= LEDGER_LIMIT) fail("--window must be from 1 to %d", LEDGER_LIMIT - 1);
   if (!load->run) {
@@ -26,6 +27,10 @@ void load_publish(const struct load *load, struct wire *wire, struct ledger *led
   put_decimal(&id, (uint64_t)k);
   struct slice name = room_name(&room, load->prefix, ((uint64_t)load->first + (uint64_t)k * (uint64_t)load->stride) %
                                                          (uint64_t)load->rooms);
-  publish_extend(wire, 1, slice_of(load->exchange), name, buffer_slice(&id), slice_of(load->reply_to), realtime);
+  struct address address = {slice_of(load->exchange), name, buffer_slice(&id), slice_of(load->reply_to)};
+  if (strcmp(load->command, "extend") == 0)
+    publish_extend(wire, 1, &address, realtime);
+  else
+    publish_role(wire, 1, &address, k / load->rooms % 2 == 0, realtime);
   ledger->published++;
 }

@@ -4,7 +4,8 @@
 #include "ledger.h"
 #include "options.h"
 
-// Which commands are published: command k extends room (first + k * stride) mod rooms, with the id RUN-k.
+// Which commands are published: command k is about room (first + k * stride) mod rooms, with the id RUN-k. `extend` can be
+// granted once in a window; `role` lets the room's user, a participant at first, change the role with each round.
 struct load {
   const char *url, *run, *prefix, *exchange, *command, *reply_to;
   long count, first, stride, rooms, window;

@@ -20,22 +20,36 @@ struct slice room_name(struct buffer *buffer, const char *prefix, uint64_t index
 
 static void put_text(struct buffer *buffer, const char *text) { put_slice(buffer, slice_of(text)); }
 
-void publish_extend(struct wire *wire, uint16_t channel, struct slice exchange, struct slice room, struct slice id,
-                    struct slice reply_to, int64_t realtime) {
-  buffer_clear(&body);
-  PUT_LITERAL(&body, "{\"command\":\"extend\",\"room\":\"");
-  put_slice(&body, room);
-  PUT_LITERAL(&body, "\",\"user\":\"u\",\"minutes\":10}");
+// Publishes the body as a command.
+static void publish_command(struct wire *wire, uint16_t channel, const struct address *address, int64_t realtime) {
   struct properties properties = {
       .content_type = SLICE("application/json"),
-      .message_id = id,
-      .correlation_id = id,
-      .reply_to = reply_to,
+      .message_id = address->id,
+      .correlation_id = address->id,
+      .reply_to = address->reply_to,
       .is_persistent = true,
       .has_timestamp = true,
       .timestamp = (uint64_t)(realtime / SECOND),
   };
-  wire_publish(wire, channel, exchange, room, &properties, buffer_slice(&body));
+  wire_publish(wire, channel, address->exchange, address->room, &properties, buffer_slice(&body));
+}
+
+void publish_extend(struct wire *wire, uint16_t channel, const struct address *address, int64_t realtime) {
+  buffer_clear(&body);
+  PUT_LITERAL(&body, "{\"command\":\"extend\",\"room\":\"");
+  put_slice(&body, address->room);
+  PUT_LITERAL(&body, "\",\"user\":\"u\",\"minutes\":10}");
+  publish_command(wire, channel, address, realtime);
+}
+
+void publish_role(struct wire *wire, uint16_t channel, const struct address *address, bool is_viewer, int64_t realtime) {
+  buffer_clear(&body);
+  PUT_LITERAL(&body, "{\"command\":\"join\",\"room\":\"");
+  put_slice(&body, address->room);
+  PUT_LITERAL(&body, "\",\"user\":\"u\",\"role\":\"");
+  put_text(&body, is_viewer ? "viewer" : "participant");
+  PUT_LITERAL(&body, "\"}");
+  publish_command(wire, channel, address, realtime);
 }
 
 // The part of an event that all types share, up to the session's number.

@@ -11,8 +11,15 @@
 // The name of a room, `prefix` and seven digits.
 struct slice room_name(struct buffer *buffer, const char *prefix, uint64_t index);
 
-void publish_extend(struct wire *wire, uint16_t channel, struct slice exchange, struct slice room, struct slice id,
-                    struct slice reply_to, int64_t realtime);
+// Where a command goes, what it is known by, and where its reply goes.
+struct address {
+  struct slice exchange, room, id, reply_to;
+};
+
+void publish_extend(struct wire *wire, uint16_t channel, const struct address *address, int64_t realtime);
+
+// The user comes again with the other role, which is a change that a room takes any number of times.
+void publish_role(struct wire *wire, uint16_t channel, const struct address *address, bool is_viewer, int64_t realtime);
 
 struct extension {
   struct slice room;
