@@ -62,7 +62,7 @@ package enum Metric: String, Sendable, CaseIterable {
     ]
     /// What seconds can tell, up to a day.
     private static let wholeSeconds: [Double] = [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
-    private static let batches: [Double] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    private static let batches: [Double] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
     private static let definitions: [Metric: MetricDefinition] = [
         .buildInfo: MetricDefinition(

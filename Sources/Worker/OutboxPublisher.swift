@@ -198,13 +198,15 @@ package struct OutboxPublisher {
     /// The channel is gone: what had no end is sent again, with everything behind it. What was refused has another try
     /// on the next channel before it can be passed over; what closed a channel, on the next connection.
     package mutating func channelLost(_ loss: ReplyPublisher.Loss, at uptime: Int64) {
+        // An older copy without an end may be what the broker has stumbled over only now.
+        let wasAlone = superseded.isEmpty
         inFlight.removeAll(keepingCapacity: true)
         superseded.removeAll()
         let all = inOutboxOrder(lines)
         switch loss {
         case .message:
-            // A suspect that is on its way is alone there.
-            if let (line, index) = suspect(), line.entries[index].state == .sent {
+            // A suspect that is on its way is alone there, but for older copies.
+            if wasAlone, let (line, index) = suspect(), line.entries[index].state == .sent {
                 suspects.removeLast()
                 convict(line, index, at: uptime)
             } else {

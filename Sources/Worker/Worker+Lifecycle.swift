@@ -6,6 +6,8 @@ import Store
 /// Start, stop, the store's failures, and what is done between batches.
 extension Worker {
     private static let page = 500
+    /// After how many failures in turn overdue rooms are not searched for.
+    private static let searchTries = 3
     /// How long after the last acknowledgement a stop closes the channels: what a broker (3.10) has not worked off by
     /// then it forgets, and a command without an id would be applied again.
     private static let settleTime: Int64 = 100
@@ -25,6 +27,9 @@ extension Worker {
             if let last = page.last {
                 if position == 0 { log.info("publishing what is left in the outbox") }
                 phase = .draining(after: last.position)
+            } else if servesAfterDraining {
+                servesAfterDraining = false
+                phase = .serving
             } else {
                 phase = .overdue(after: nil)
             }
@@ -48,22 +53,21 @@ extension Worker {
                 if !isWary { log.info("bringing overdue rooms up to date", ["count": tried.count]) }
                 try advance(tried, at: uptime)
             }
-            guard let next = page.next else {
-                phase = .serving
-                health.suspectsOverdue = false
-                // Still open, unless it is the start or they were given back.
-                let isOpen = links.consuming.contains(ConsumerChannel.commands)
-                for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
-                    consumer.openChannel(channel)
-                }
-                if !isOpen { log.info("serving") }
-                return !intake.isEmpty
-            }
+            guard let next = page.next else { return beginServing() }
             phase = .overdue(after: next)
             return true
         } catch {
             if isWary, let room = tried.first, setAside(room, nil, error, at: uptime) { return true }
+            if tried.isEmpty, searchFailures + 1 >= Self.searchTries, isLocal(error) {
+                // A page that cannot be read must not keep all rooms waiting.
+                counters.storeFailures += 1
+                log.error(
+                    "the store fails on the list of live rooms: overdue ones wait for their ticks or commands",
+                    ["error": error.description])
+                return beginServing()
+            }
             guard !tried.isEmpty, !isWary else {
+                if tried.isEmpty { searchFailures += 1 }
                 storeFailed(error, at: uptime)
                 return false
             }
@@ -77,6 +81,23 @@ extension Worker {
             phase = .draining(after: 0)
             return true
         }
+    }
+
+    private func beginServing() -> Bool {
+        phase = .serving
+        searchFailures = 0
+        health.suspectsOverdue = false
+        // Still open, unless it is the start or they were given back.
+        let isOpen = links.consuming.contains(ConsumerChannel.commands)
+        for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] { consumer.openChannel(channel) }
+        if !isOpen { log.info("serving") }
+        return !intake.isEmpty
+    }
+
+    /// Reads the outbox again where a commit for one room is in doubt.
+    func drainAgain() {
+        if phase == .serving { servesAfterDraining = true }
+        phase = .draining(after: 0)
     }
 
     /// Brings rooms up to date; one whose rows make no sense is named and left out.
@@ -147,6 +168,7 @@ extension Worker {
         }
         if error.needsAPerson { fatal = error }
         health.fail(at: uptime)
+        servesAfterDraining = false
         switch phase {
         case .stopping, .stopped: break
         case .draining, .overdue, .serving: phase = .draining(after: 0)
@@ -196,7 +218,7 @@ extension Worker {
         health.blame()
         counters.storeFailures += 1
         aside.put(room, command, at: uptime)
-        phase = .draining(after: 0)
+        drainAgain()
         log.error(
             "the store fails on a room: its commands wait, others go on",
             ["room": room.text, "error": error.description])

@@ -45,11 +45,13 @@ extension Worker {
     private func takeCommands(atMost count: Int, at uptime: Int64) -> [PendingCommand] {
         var pending: [PendingCommand] = []
         var taken = 0
-        while taken < count, let next = intake.firstCommand {
+        var bytes = 0
+        while taken < count, bytes < settings.batchBytes, let next = intake.firstCommand {
             let isMarked = mustMark(next)
             if isMarked, !pending.isEmpty { break }
             guard var waiting = intake.takeCommand() else { break }
             taken += 1
+            if case .bytes(let body) = waiting.delivery.body { bytes += body.count }
             guard isMarked else {
                 if let command = decode(waiting, at: uptime) { pending.append(command) }
                 continue
@@ -228,7 +230,7 @@ extension Worker {
                     aside.failed(room, at: uptime)
                     guard isLocal(error) else { return storeFailed(error, at: uptime) }
                     counters.storeFailures += 1
-                    phase = .draining(after: 0)
+                    drainAgain()
                 }
             }
         }

@@ -57,6 +57,10 @@ package final class Worker {
     let stopwatch: @Sendable () -> UInt64
 
     var phase = Phase.draining(after: 0)
+    /// True where only the outbox is read again, because a commit for one room is in doubt: nothing else was missed.
+    var servesAfterDraining = false
+    /// How often in turn the search for overdue rooms has failed.
+    var searchFailures = 0
     var intake = Intake()
     /// Rooms that the store fails on while it works for others.
     var aside = Aside()

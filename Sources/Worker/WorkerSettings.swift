@@ -17,8 +17,10 @@ package struct WorkerSettings: Sendable {
 
     /// The most rooms and commands in one transaction.
     package var batchSize = 1024
+    /// The most bytes of bodies in one transaction, but for its last command: their copies are held beside them.
+    package var batchBytes = 8 << 20
     /// Unacknowledged commands that the broker may hand out.
-    package var prefetch: UInt16 = 3072
+    package var prefetch: UInt16 = 2048
     /// Events in hand above which no new work is taken.
     package var eventBound = 20_000
     /// Milliseconds that a stop waits for confirms.

@@ -114,6 +114,22 @@ struct AcknowledgementTests {
         #expect(bench.worker.jobs.isEmpty)
     }
 
+    @Test("A batch ends with so many bytes of bodies, and the rest follows")
+    func batchBytes() throws {
+        let bench = try Bench.serving { $0.batchBytes = 500 }
+        let before = bench.store.commits.count
+        bench.losePublisher()
+        for number in 0..<10 {
+            bench.command(
+                "o\(number)", "open", "r\(number)",
+                more: #","moderators":["\#(String(repeating: "m", count: 120))"]"#)
+        }
+        bench.settle()
+        let rooms = bench.store.commits.dropFirst(before).map(\.rooms.count)
+        #expect(rooms.reduce(0, +) == 10)
+        #expect(rooms.count > 1)
+    }
+
     @Test("While so many events are in hand that the bound is reached, no more is decided, and then it is")
     func eventBound() throws {
         let bench = try Bench.serving { $0.eventBound = 10 }

@@ -98,6 +98,21 @@ struct StartTests {
         #expect(bench.broker.acknowledged == ["o"])
     }
 
+    @Test("A list of live rooms that cannot be read keeps no room waiting: what is due waits for its tick")
+    func unreadableList() throws {
+        let bench = try Bench(prepare: { try Self.put([Self.overdue("late")], [], in: $0) })
+        bench.store.failure = { $0 == .overdue ? .io(code: 10, "disk") : nil }
+        bench.start()
+        bench.pass(1_000)
+        #expect(bench.broker.consuming[ConsumerChannel.commands] == nil, "once may be chance")
+        bench.pass(10_000)
+        #expect(bench.broker.consuming[ConsumerChannel.commands] != nil)
+        #expect(bench.logFile.lines(containing: "the store fails on the list of live rooms").count == 1)
+        bench.tick("t", ["late"])
+        bench.settle()
+        #expect(bench.events == ["late:4"])
+    }
+
     @Test(
         "A store that fails at the start is waited for",
         arguments: [FlakyStore.Call.unpublished, .overdue, .commit])

@@ -104,6 +104,7 @@ struct StoreFailureTests {
         bench.pass(2_000)
         var healthy = (0..<20).filter { $0 != 7 }.map { "a\($0)" }
         #expect(bench.broker.acknowledged == healthy)
+        let searches = bench.store.calls[.overdue]
         // For hours, with more for both.
         for hour in 0..<3 {
             bench.command("bad\(hour)", "join", "bad", user: "u\(hour)")
@@ -115,6 +116,7 @@ struct StoreFailureTests {
         }
         #expect(bench.logFile.lines(containing: "the store fails:").count == 1)
         #expect(bench.generation == 1, "nothing was delivered twice")
+        #expect(bench.store.calls[.overdue] == searches, "no other room was missed")
         bench.store.loadFailure = { _ in nil }
         bench.pass(10_100)
         #expect(bench.broker.acknowledged == healthy + ["a7", "bad0", "bad1", "bad2"], "in their order")

@@ -115,6 +115,11 @@ package final class Log: Sendable {
                 line(
                     .warning, "log lines were lost: nobody read them", ["count": missing],
                     at: clock.nowMilliseconds()))
+            // That line may have taken the only room there was.
+            guard isTaken(waiting: 0) else {
+                lost.add(count, ordering: .relaxed)
+                return
+            }
         }
         write(body())
     }

@@ -148,6 +148,8 @@ private struct DeadWork {
         }
         let lost = ids.filter { pass.outcomes[$0] == nil }
         if pass.failure == nil, !lost.isEmpty { exit = missing(lost, pass) }
+        // All that were named were found: what others hold does not matter.
+        if !isForAll, lost.isEmpty, pass.failure == nil { return exit }
         return end(pass, exit)
     }
 

@@ -6,7 +6,8 @@ import CAllocator
 /// what was once freed, the C library's resident memory crept up by 8 % between 50,000 and 200,000 commands; with one
 /// arena and fixed thresholds it stayed, and took a quarter of the worker's time.
 enum Memory {
-    /// How long freed pages may stay in hand: long enough for the next batch, short enough to be gone after a burst.
+    /// How long freed pages may stay in hand: long enough for the next batch. They go with the next use of the same arena, so
+    /// a process that falls idle keeps what its last burst freed.
     private static let decayMilliseconds: Int = 1_000
 
     /// To be called before any thread is started.
