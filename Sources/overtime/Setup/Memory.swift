@@ -4,7 +4,7 @@ import CAllocator
 ///
 /// A message is read on one thread and freed on another. With an arena for each thread and thresholds that grow with
 /// what was once freed, the C library's resident memory crept up by 8 % between 50,000 and 200,000 commands; with one
-/// arena and fixed thresholds it stayed, and took a quarter of the worker's time.
+/// arena and fixed thresholds it stayed, but all threads shared that arena's lock.
 enum Memory {
     /// How long freed pages may stay in hand: long enough for the next batch. They go with the next use of the same arena, so
     /// a process that falls idle keeps what its last burst freed.
