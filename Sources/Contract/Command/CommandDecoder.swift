@@ -46,13 +46,15 @@ package enum CommandDecoder {
         }
     }
 
+    private static let json: ShortString = "application/json"
+
     private static func checkFormat(_ properties: Properties) throws(FieldProblem) {
         if let encoding = properties.contentEncoding, !encoding.isEmpty {
             throw FieldProblem(
                 "content_encoding \(PrintableText.quoted(encoding.description)) is not supported: send plain JSON without one"
             )
         }
-        guard let type = properties.contentType, !type.isEmpty else { return }
+        guard let type = properties.contentType, !type.isEmpty, type != json else { return }
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.drop(while: isSpace).reversed()
             .drop(while: isSpace).reversed()

@@ -38,9 +38,7 @@ package enum LetterEncoder {
 
     /// One value of a header or a property, on one line.
     package static func text(_ value: FieldValue) -> String {
-        var writer = JSONWriter()
-        writer.value(value)
-        return String(decoding: writer.bytes, as: UTF8.self)
+        String(decoding: JSONWriter.bytes { $0.value(value) }, as: UTF8.self)
     }
 
     private static func summary(_ letter: Letter, id: LetterID, to writer: inout JSONWriter) {

@@ -2,26 +2,61 @@ internal import RoomCore
 
 /// Writes canonical JSON into one buffer: no spaces, fields in the order of the calls, only what must be
 /// escaped is escaped. Equal calls make equal bytes, which is what lets copies of an event be identical.
+///
+/// It writes straight into the memory of the array that it makes. Where that is too small nothing is written beyond it,
+/// only counted, and the calls are made once more with room for all: so they must have no effect but what is written.
 struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+    private let memory: UnsafeMutableBufferPointer<UInt8>
+    /// How many bytes there are, also where they did not fit.
+    private var count = 0
     /// Whether the next value in this container follows another one.
     private var needsComma = false
 
-    init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
+    private init(_ memory: UnsafeMutableBufferPointer<UInt8>) { self.memory = memory }
+
+    /// The bytes of what `body` writes.
+    static func bytes(capacity: Int = 512, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+        var needed = 0
+        let written = [UInt8](unsafeUninitializedCapacity: capacity) { memory, initialized in
+            var writer = JSONWriter(memory)
+            body(&writer)
+            needed = writer.count
+            initialized = min(needed, memory.count)
+        }
+        return needed <= written.count ? written : bytes(capacity: needed, body)
+    }
 
     /// The bytes of one object.
     static func object(capacity: Int = 512, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
-        var writer = JSONWriter(capacity: capacity)
-        writer.object(body)
-        return writer.bytes
+        bytes(capacity: capacity) { $0.object(body) }
     }
 
     /// How many bytes a text takes once written.
     static func size(ofString text: String) -> Int {
-        var writer = JSONWriter(capacity: text.utf8.count + 2)
+        var writer = JSONWriter(UnsafeMutableBufferPointer(start: nil, count: 0))
         writer.string(text)
-        return writer.bytes.count
+        return writer.count
     }
+
+    // MARK: Bytes
+
+    private mutating func append(_ byte: UInt8) {
+        if count < memory.count { memory[count] = byte }
+        count += 1
+    }
+
+    private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        if let from = bytes.baseAddress, let to = memory.baseAddress, bytes.count <= memory.count - count {
+            (to + count).update(from: from, count: bytes.count)
+        }
+        count += bytes.count
+    }
+
+    private mutating func append(_ text: StaticString) {
+        append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    // MARK: Values
 
     mutating func object(_ body: (inout JSONWriter) -> Void) {
         container("{", "}", body)
@@ -35,48 +70,57 @@ struct JSONWriter {
 
     mutating func string(_ text: String) {
         separate()
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
         var text = text
         text.withUTF8 { appendEscaped($0) }
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
     }
 
     /// A number or word that is JSON as it stands.
     mutating func raw(_ text: String) {
         separate()
-        bytes.append(contentsOf: text.utf8)
+        var text = text
+        text.withUTF8 { append($0) }
     }
 
     mutating func integer(_ number: Int64) { raw(String(number)) }
-    mutating func null() { raw("null") }
+
+    mutating func null() {
+        separate()
+        append("null")
+    }
+
     mutating func minutes(_ span: TimeSpan) { raw(NumberText.minutes(span)) }
 
     mutating func instant(_ instant: Instant) {
         separate()
-        bytes.append(UInt8(ascii: "\""))
-        TimeText.append(instant, to: &bytes)
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: TimeText.length) { text in
+            TimeText.write(instant, to: text)
+            append(UnsafeBufferPointer(text))
+        }
+        append(UInt8(ascii: "\""))
     }
 
     /// The name of the field whose value is written next. Names are our own and need no escaping.
     mutating func key(_ name: StaticString) {
         separate()
-        bytes.append(UInt8(ascii: "\""))
-        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: "\""))
+        append(name)
+        append(UInt8(ascii: "\""))
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// A name that came from outside, as the JSON string that it is.
     mutating func key(quoted name: String) {
         raw(name)
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     private mutating func separate() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { append(UInt8(ascii: ",")) }
         needsComma = true
     }
 
@@ -84,22 +128,22 @@ struct JSONWriter {
         _ opening: Unicode.Scalar, _ closing: Unicode.Scalar, _ body: (inout JSONWriter) -> Void
     ) {
         separate()
-        bytes.append(UInt8(ascii: opening))
+        append(UInt8(ascii: opening))
         needsComma = false
         body(&self)
-        bytes.append(UInt8(ascii: closing))
+        append(UInt8(ascii: closing))
         needsComma = true
     }
 
     /// Copies whole stretches between the few bytes that need an escape.
     private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
-        var rest = text[...]
-        while let place = rest.firstIndex(where: Self.needsEscape) {
-            bytes.append(contentsOf: rest[..<place])
-            appendEscape(of: rest[place])
-            rest = rest[(place + 1)...]
+        var start = 0
+        for (place, byte) in text.enumerated() where Self.needsEscape(byte) {
+            append(UnsafeBufferPointer(rebasing: text[start..<place]))
+            appendEscape(of: byte)
+            start = place + 1
         }
-        bytes.append(contentsOf: rest)
+        append(UnsafeBufferPointer(rebasing: text[start...]))
     }
 
     private static func needsEscape(_ byte: UInt8) -> Bool {
@@ -108,17 +152,17 @@ struct JSONWriter {
 
     private mutating func appendEscape(of byte: UInt8) {
         switch byte {
-        case UInt8(ascii: "\""): bytes.append(contentsOf: #"\""#.utf8)
-        case UInt8(ascii: "\\"): bytes.append(contentsOf: #"\\"#.utf8)
-        case 0x08: bytes.append(contentsOf: #"\b"#.utf8)
-        case 0x09: bytes.append(contentsOf: #"\t"#.utf8)
-        case 0x0A: bytes.append(contentsOf: #"\n"#.utf8)
-        case 0x0C: bytes.append(contentsOf: #"\f"#.utf8)
-        case 0x0D: bytes.append(contentsOf: #"\r"#.utf8)
+        case UInt8(ascii: "\""): append(#"\""#)
+        case UInt8(ascii: "\\"): append(#"\\"#)
+        case 0x08: append(#"\b"#)
+        case 0x09: append(#"\t"#)
+        case 0x0A: append(#"\n"#)
+        case 0x0C: append(#"\f"#)
+        case 0x0D: append(#"\r"#)
         default:
-            bytes.append(contentsOf: byte < 0x10 ? #"\u000"#.utf8 : #"\u001"#.utf8)
+            append(byte < 0x10 ? #"\u000"# : #"\u001"#)
             let digit = byte & 0x0F
-            bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
     }
 }
@@ -134,14 +178,15 @@ extension JSONWriter {
 
     mutating func field(_ name: StaticString, _ number: Int64?) {
         key(name)
-        if let number { raw(String(number)) } else { null() }
+        if let number { integer(number) } else { null() }
     }
 
     mutating func field(_ name: StaticString, _ number: Int?) { field(name, number.map(Int64.init)) }
 
     mutating func field(_ name: StaticString, _ flag: Bool) {
         key(name)
-        raw(flag ? "true" : "false")
+        separate()
+        append(flag ? "true" : "false")
     }
 
     mutating func field(_ name: StaticString, _ time: Instant?) {

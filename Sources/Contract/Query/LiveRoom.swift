@@ -34,9 +34,7 @@ package struct LiveRoom: Hashable, Sendable {
 extension LiveRoom {
     /// The row by itself, for `overtime rooms --json`.
     package func encode() -> [UInt8] {
-        var writer = JSONWriter()
-        write(to: &writer)
-        return writer.bytes
+        JSONWriter.bytes { write(to: &$0) }
     }
 
     func write(to writer: inout JSONWriter) {

@@ -2,23 +2,27 @@ package import RoomCore
 
 /// Instants as `yyyy-MM-ddTHH:mm:ss.SSSZ`, by integer arithmetic: no locale, no time zone, no leap second.
 package enum TimeText {
+    /// Of the text, in bytes.
+    static let length = 24
+
     package static func text(_ instant: Instant) -> String {
-        var bytes: [UInt8] = []
-        append(instant, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        String(unsafeUninitializedCapacity: length) { bytes in
+            write(instant, to: bytes)
+            return length
+        }
     }
 
-    /// Adds the 24 bytes of the text.
-    static func append(_ instant: Instant, to bytes: inout [UInt8]) {
+    /// Fills the first 24 bytes with the text.
+    static func write(_ instant: Instant, to bytes: UnsafeMutableBufferPointer<UInt8>) {
         let (days, time) = instant.milliseconds.flooredDivision(by: 86_400_000)
         let date = CivilDate(daysSinceEpoch: days)
-        append(date.year, width: 4, then: "-", to: &bytes)
-        append(date.month, width: 2, then: "-", to: &bytes)
-        append(date.day, width: 2, then: "T", to: &bytes)
-        append(time / 3_600_000, width: 2, then: ":", to: &bytes)
-        append(time / 60_000 % 60, width: 2, then: ":", to: &bytes)
-        append(time / 1_000 % 60, width: 2, then: ".", to: &bytes)
-        append(time % 1_000, width: 3, then: "Z", to: &bytes)
+        put(date.year, width: 4, then: "-", at: 0, of: bytes)
+        put(date.month, width: 2, then: "-", at: 5, of: bytes)
+        put(date.day, width: 2, then: "T", at: 8, of: bytes)
+        put(time / 3_600_000, width: 2, then: ":", at: 11, of: bytes)
+        put(time / 60_000 % 60, width: 2, then: ":", at: 14, of: bytes)
+        put(time / 1_000 % 60, width: 2, then: ".", at: 17, of: bytes)
+        put(time % 1_000, width: 3, then: "Z", at: 20, of: bytes)
     }
 
     /// Reads exactly that form; nil for anything else, also for a 30th of February.
@@ -39,16 +43,16 @@ package enum TimeText {
         return Instant(milliseconds: date.daysSinceEpoch * 86_400_000 + time)
     }
 
-    private static func append(
-        _ number: Int64, width: Int, then mark: Unicode.Scalar, to bytes: inout [UInt8]
+    private static func put(
+        _ number: Int64, width: Int, then mark: Unicode.Scalar, at start: Int,
+        of bytes: UnsafeMutableBufferPointer<UInt8>
     ) {
-        var scale: Int64 = 1
-        for _ in 1..<width { scale *= 10 }
-        while scale > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / scale % 10))
-            scale /= 10
+        var rest = number
+        for index in stride(from: start + width - 1, through: start, by: -1) {
+            bytes[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
         }
-        bytes.append(UInt8(ascii: mark))
+        bytes[start + width] = UInt8(ascii: mark)
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
