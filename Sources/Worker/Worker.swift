@@ -164,10 +164,11 @@ package final class Worker {
     func send(at uptime: Int64) {
         if let generation = links.publisher[PublisherChannel.events] {
             let publications = outbox.next(at: uptime).map { sending in
-                Publication(
+                let properties = sending.event.draft.properties
+                return Publication(
                     id: sending.id, exchange: settings.topology.eventsExchange,
-                    routingKey: ShortString(sending.event.draft.type) ?? .empty, mandatory: false,
-                    properties: sending.event.draft.properties, body: sending.event.draft.body)
+                    routingKey: properties.type ?? .empty, mandatory: false, properties: properties,
+                    body: sending.event.draft.body)
             }
             if !publications.isEmpty {
                 publisher.publish(publications, on: PublisherChannel.events, generation: generation)

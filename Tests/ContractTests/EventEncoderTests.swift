@@ -129,10 +129,10 @@ struct EventEncoderTests {
 
     @Test("the properties are those of the contract")
     func properties() {
-        let event = Event(
-            room: "demo", sequence: 7, session: 1, time: Self.time, kind: .destroyAcknowledged(by: "m"))
         #expect(
-            EventEncoder.encode(event, source: "x").properties
+            EventEncoder.properties(
+                type: "session.destroy.acknowledged", id: "demo:7", room: "demo", sequence: 7,
+                seconds: 1_795_954_908)
                 == Properties(
                     contentType: "application/cloudevents+json",
                     headers: ["room": .text("demo"), "sequence": .int64(7)], deliveryMode: 2,
@@ -148,7 +148,9 @@ struct EventEncoderTests {
         let trace = try #require(TraceParent(text))
         let encoded = EventEncoder.encode(event, source: "x", trace: trace)
         #expect(encoded.body.text.contains(#""sequence":"7","traceparent":"\#(text)","data":"#))
-        #expect(encoded.properties.headers?["traceparent"] == .text(text))
+        let properties = EventEncoder.properties(
+            type: encoded.type, id: encoded.id, room: "demo", sequence: 7, seconds: 0, trace: trace.text)
+        #expect(properties.headers?["traceparent"] == .text(text))
     }
 
     @Test("the longest room and the highest number still fit the message's id")
@@ -157,8 +159,11 @@ struct EventEncoderTests {
         let event = Event(
             room: room, sequence: .max, session: 1, time: .earliest, kind: .destroyAcknowledged(by: "m"))
         let encoded = EventEncoder.encode(event, source: "overtime")
-        #expect(encoded.properties.messageID?.string == encoded.id)
-        #expect(encoded.properties.timestamp == 0)
+        let properties = EventEncoder.properties(
+            type: encoded.type, id: encoded.id, room: room, sequence: .max,
+            seconds: event.time.milliseconds / 1_000)
+        #expect(properties.messageID?.string == encoded.id)
+        #expect(properties.timestamp == 0)
     }
 
     @Test("strings are escaped where JSON asks for it, and parse back")

@@ -1,19 +1,18 @@
 package import AMQP
 package import RoomCore
 
-/// An event ready to be published: what the outbox keeps, so that every copy has the same bytes.
+/// An event as the outbox keeps it, so that every copy has the same bytes. Its properties are made of that when it is
+/// published.
 package struct EncodedEvent: Hashable, Sendable {
     /// Also the routing key.
     package let type: String
     /// `<room>:<sequence>`.
     package let id: String
-    package let properties: Properties
     package let body: [UInt8]
 
-    package init(type: String, id: String, properties: Properties, body: [UInt8]) {
+    package init(type: String, id: String, body: [UInt8]) {
         self.type = type
         self.id = id
-        self.properties = properties
         self.body = body
     }
 }
@@ -44,20 +43,20 @@ package enum EventEncoder {
             if let trace { writer.field("traceparent", trace.text) }
             writer.field("data") { EventData.write(event, to: &$0) }
         }
-        let properties = properties(
-            type: type, id: id, room: event.room, sequence: event.sequence,
-            seconds: event.time.milliseconds / 1_000, trace: trace?.text)
-        return EncodedEvent(type: type, id: id, properties: properties, body: body)
+        return EncodedEvent(type: type, id: id, body: body)
     }
 
-    /// The properties of an event, also of one that was stored; `seconds` since 1970.
+    /// The properties of a stored event; `seconds` since 1970.
     ///
     /// The id always fits a short string: a room has at most 128 bytes, a sequence 19.
     package static func properties(
         type: String, id: String, room: RoomID, sequence: Int64, seconds: Int64, trace: String? = nil
     ) -> Properties {
-        var headers: Table = [Self.room: .text(room.text), Self.sequence: .int64(sequence)]
-        headers[TraceParent.header] = trace.map(FieldValue.text)
+        var headers = Table([
+            Table.Entry(key: Self.room, value: .text(room.text)),
+            Table.Entry(key: Self.sequence, value: .int64(sequence)),
+        ])
+        if let trace { headers[TraceParent.header] = .text(trace) }
         return Properties(
             contentType: contentType, headers: headers,
             deliveryMode: 2, messageID: ShortString(id),
