@@ -22,15 +22,16 @@ extension BatchDecision {
 
 extension EventOrigin {
     fileprivate var logFields: LogFields {
-        var fields: LogFields = [
-            "type": EventType(event.kind).rawValue, "room": event.room.text, "session": event.session,
-            "sequence": event.sequence,
-        ]
-        if let id = command?.command.id { fields.append("id", id.text) }
+        var fields = LogFields(capacity: 7)
+        fields.append("type", .string(EventType(event.kind).rawValue))
+        fields.append("room", .string(event.room.text))
+        fields.append("session", event.session.map(LogValue.int) ?? .null)
+        fields.append("sequence", .int(event.sequence))
+        if let id = command?.command.id { fields.append("id", .string(id.text)) }
         if let publisher = command?.delivery.properties.userID {
-            fields.append("publisher", publisher.description)
+            fields.append("publisher", .string(publisher.description))
         }
-        if let trace = command?.trace { fields.append("trace", String(trace.traceID)) }
+        if let trace = command?.trace { fields.append("trace", .string(String(trace.traceID))) }
         return fields
     }
 }

@@ -100,21 +100,18 @@ package final class Log: Sendable {
     /// Fields are only built for a line that is written.
     private func write(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
         guard level >= lowest else { return }
-        write(count: 1) { line(level, message, fields(), at: clock.nowMilliseconds()) }
+        write(count: 1) { line(level, message, fields())[...] }
     }
 
     /// Writes what `body` makes, some lines, unless it would have to wait for long.
-    private func write(count: Int64, _ body: () -> [UInt8]) {
+    private func write(count: Int64, _ body: () -> ArraySlice<UInt8>) {
         guard isTaken(waiting: lost.load(ordering: .relaxed) == 0 ? Self.patience : 0) else {
             lost.add(count, ordering: .relaxed)
             return
         }
         let missing = lost.exchange(0, ordering: .relaxed)
         if missing > 0 {
-            write(
-                line(
-                    .warning, "log lines were lost: nobody read them", ["count": missing],
-                    at: clock.nowMilliseconds()))
+            write(line(.warning, "log lines were lost: nobody read them", ["count": missing])[...])
             // That line may have taken the only room there was.
             guard isTaken(waiting: 0) else {
                 lost.add(count, ordering: .relaxed)
@@ -124,26 +121,46 @@ package final class Log: Sendable {
         write(body())
     }
 
-    private func line(
-        _ level: Level, _ message: StaticString, _ fields: LogFields, at milliseconds: Int64
-    ) -> [UInt8] {
+    private func line(_ level: Level, _ message: StaticString, _ fields: LogFields) -> [UInt8] {
+        var bytes: [UInt8] = []
+        append(level, message, fields, time: time(clock.nowMilliseconds()), to: &bytes)
+        return bytes
+    }
+
+    private func append(
+        _ level: Level, _ message: StaticString, _ fields: LogFields, time: String, to bytes: inout [UInt8]
+    ) {
         let line = LogLine(
-            milliseconds: milliseconds, level: level, component: component,
-            message: message.description, fields: fields)
-        return format == .json ? line.json() : line.text(shortTime: shortTime, colour: colour)
+            time: time, level: level, component: component, message: message.description, fields: fields)
+        switch format {
+        case .json: line.writeJSON(to: &bytes)
+        case .text: line.writeText(colour: colour, to: &bytes)
+        }
+    }
+
+    /// An instant as it stands in a line. With a terminal the date is left out: whoever is looking knows it.
+    private func time(_ milliseconds: Int64) -> String {
+        format == .text && shortTime
+            ? FormattedTime.timeOfDay(milliseconds) : FormattedTime.iso(milliseconds)
     }
 
     // MARK: Many lines
 
     /// Lines of one moment, written together: what happened to hundreds of rooms at once costs a few calls.
     package struct Bundle {
-        fileprivate let log: Log
-        fileprivate let milliseconds: Int64
-        fileprivate var bytes: [UInt8] = []
-        fileprivate var count: Int64 = 0
+        private let log: Log
+        private let time: String
+        private var bytes: [UInt8] = []
+        private var count: Int64 = 0
 
         /// What a pipe takes whole, so that lines of several processes do not mix.
-        fileprivate static let piece = 4096
+        private static let piece = 4096
+
+        fileprivate init(log: Log) {
+            self.log = log
+            time = log.time(log.clock.nowMilliseconds())
+            bytes.reserveCapacity(2 * Self.piece)
+        }
 
         package mutating func debug(_ message: StaticString, _ fields: @autoclosure () -> LogFields) {
             add(.debug, message, fields)
@@ -155,23 +172,26 @@ package final class Log: Sendable {
 
         private mutating func add(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
             guard level >= log.lowest else { return }
-            let line = log.line(level, message, fields(), at: milliseconds)
-            if bytes.count + line.count > Self.piece { flush() }
-            bytes += line
+            let end = bytes.count
+            log.append(level, message, fields(), time: time, to: &bytes)
+            if bytes.count > Self.piece { flush(upTo: end) }
             count += 1
         }
 
-        fileprivate mutating func flush() {
+        /// Writes the whole lines that end there.
+        private mutating func flush(upTo end: Int) {
             guard count > 0 else { return }
-            log.write(count: count) { bytes }
-            bytes.removeAll(keepingCapacity: true)
+            log.write(count: count) { bytes[..<end] }
+            bytes.removeFirst(end)
             count = 0
         }
+
+        fileprivate mutating func flush() { flush(upTo: bytes.count) }
     }
 
     /// Writes the lines that `body` adds.
     package func together(_ body: (inout Bundle) -> Void) {
-        var bundle = Bundle(log: self, milliseconds: clock.nowMilliseconds())
+        var bundle = Bundle(log: self)
         body(&bundle)
         bundle.flush()
     }
@@ -185,8 +205,10 @@ package final class Log: Sendable {
         }
     }
 
-    private func write(_ bytes: [UInt8]) {
+    private func write(_ bytes: ArraySlice<UInt8>) {
         // One call, so that lines of several threads and processes do not mix. What it says is of no use here.
-        while Glibc.write(descriptor, bytes, bytes.count) < 0, errno == EINTR {}
+        bytes.withUnsafeBytes { bytes in
+            while Glibc.write(descriptor, bytes.baseAddress, bytes.count) < 0, errno == EINTR {}
+        }
     }
 }

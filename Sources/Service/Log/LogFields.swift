@@ -56,7 +56,13 @@ package struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
         entries = elements.map { ($0.0, $0.1.logValue) }
     }
 
-    package mutating func append(_ name: String, _ value: some LogRepresentable) {
-        entries.append((name, value.logValue))
+    /// Fields to be appended one by one, which is cheaper than a literal: nothing of a value is put into a box.
+    package init(capacity: Int) {
+        entries = []
+        entries.reserveCapacity(capacity)
+    }
+
+    package mutating func append(_ name: String, _ value: LogValue) {
+        entries.append((name, value))
     }
 }

@@ -1,6 +1,7 @@
 /// One log line as bytes, in either format: pure, so that escaping is tested without a file.
 struct LogLine {
-    let milliseconds: Int64
+    /// As it stands in the line.
+    let time: String
     let level: Log.Level
     let component: String
     let message: String
@@ -9,12 +10,10 @@ struct LogLine {
     /// Longer texts are cut: a line must stay a line whatever a peer sends.
     static let longestText = 2048
 
-    /// One JSON object and a line feed.
-    func json() -> [UInt8] {
-        var line: [UInt8] = []
-        line.reserveCapacity(256)
+    /// Appends one JSON object and a line feed.
+    func writeJSON(to line: inout [UInt8]) {
         line += "{\"time\":\"".utf8
-        line += FormattedTime.iso(milliseconds).utf8
+        line += time.utf8
         line += "\",\"level\":\"".utf8
         line += level.name.utf8
         line += "\",\"component\":".utf8
@@ -33,17 +32,14 @@ struct LogLine {
             }
         }
         line += "}\n".utf8
-        return line
     }
 
-    /// A line for people. With a terminal the date is left out: whoever is looking knows it.
-    func text(shortTime: Bool, colour: Bool) -> [UInt8] {
-        let time = shortTime ? FormattedTime.timeOfDay(milliseconds) : FormattedTime.iso(milliseconds)
+    /// Appends a line for people.
+    func writeText(colour: Bool, to line: inout [UInt8]) {
         let name = level.name + String(repeating: " ", count: max(0, 5 - level.name.count))
         let source = component + String(repeating: " ", count: max(0, 9 - component.count))
-        var line: [UInt8] = []
-        line += Array(
-            (colour ? "\u{1B}[2m\(time)\u{1B}[0m \(level.colour)\(name)\u{1B}[0m" : "\(time) \(name)").utf8)
+        line +=
+            (colour ? "\u{1B}[2m\(time)\u{1B}[0m \(level.colour)\(name)\u{1B}[0m" : "\(time) \(name)").utf8
         line += " \(source) ".utf8
         Self.appendEscaped(message, to: &line)
         for field in fields.entries {
@@ -63,7 +59,6 @@ struct LogLine {
             }
         }
         line.append(UInt8(ascii: "\n"))
-        return line
     }
 
     private static func plain(_ value: LogValue) -> String {
