@@ -59,7 +59,6 @@ extension LinkLoop {
     func perform(_ actions: [ChannelMachine.Action], _ index: Int, _ connection: Connection) throws(AMQPError)
     {
         for action in actions {
-            let generation = slots[index].machine?.generation ?? 0
             switch action {
             case .send(let method):
                 let isAwaiting = slots[index].machine?.awaitsReply == true
@@ -69,7 +68,7 @@ extension LinkLoop {
             case .opened:
                 slots[index].openedAt = .now
                 slots[index].answerDueAt = nil
-                events.append(.channelOpened(index, generation: generation))
+                events.append(.channelOpened(index, generation: generation(of: index)))
             case .counted(let messages, let consumers):
                 events.append(.queueCounted(index, messages: messages, consumers: consumers))
             case .deliver(let delivery):
@@ -81,12 +80,15 @@ extension LinkLoop {
             case .returned(let id, let code, let text):
                 events.append(.returned(index, id, code: code, text: text))
             case .closed(let error, let unknown):
-                ended(index, generation: generation, error: error, unknown: unknown)
+                ended(index, error: error, unknown: unknown)
             }
         }
     }
 
-    private func ended(_ index: Int, generation: UInt64, error: AMQPError?, unknown: [UInt64]) {
+    private func generation(of index: Int) -> UInt64 { slots[index].machine?.generation ?? 0 }
+
+    private func ended(_ index: Int, error: AMQPError?, unknown: [UInt64]) {
+        let generation = generation(of: index)
         let wasOpen = slots[index].openedAt != nil
         let wasOpenFor = slots[index].openedAt.map { Instant.now - $0 } ?? 0
         let unsent = slots[index].endLife()

@@ -52,19 +52,10 @@ extension LinkLoop {
     private func dispatch(_ frame: Frame, channel: Int, _ connection: Connection) throws(AMQPError) {
         guard channel == 0 else {
             let index = channel - 1
-            guard slots.indices.contains(index), slots[index].machine != nil else {
+            // Changed in place: a copy of the machine would cost more than most frames.
+            guard slots.indices.contains(index), let actions = try slots[index].machine?.receive(frame) else {
                 throw .protocolViolation("a frame came on channel \(channel), which is not open")
             }
-            // Taken out and put back, so that its arrays have one owner and change in place.
-            guard var machine = slots[index].machine.take() else { return }
-            let actions: [ChannelMachine.Action]
-            do throws(AMQPError) {
-                actions = try machine.receive(frame)
-            } catch {
-                slots[index].machine = machine
-                throw error
-            }
-            slots[index].machine = machine
             try perform(actions, index, connection)
             return
         }
