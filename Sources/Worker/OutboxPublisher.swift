@@ -38,10 +38,18 @@ package struct OutboxPublisher {
 
     /// A room's events that have not left yet, oldest first. A reference, so that they change in place.
     private final class Line {
+        let room: RoomID
         var entries: [Entry] = []
+        /// Whether it is among those that have something to send.
+        var isReady = false
         /// Grows with each time that no confirm came, so that a silent broker is not flooded with copies.
         var overdueTimes: Int64 = 0
+
+        init(_ room: RoomID) { self.room = room }
     }
+
+    /// Where an event stands, until it leaves its line.
+    private typealias Address = (line: Line, position: Int64)
 
     /// A room whose events some queue refuses.
     private struct Refusals {
@@ -52,16 +60,15 @@ package struct OutboxPublisher {
     private let limits: Limits
     private var lines: [RoomID: Line] = [:]
     private var refusals: [RoomID: Refusals] = [:]
-    /// Rooms with something to send, in the order in which it became ready.
-    private var ready: [RoomID] = []
-    private var isReady: Set<RoomID> = []
+    /// Those with something to send, in the order in which it became ready.
+    private var ready: [Line] = []
     /// Latest copies without an end: these count towards the bound.
-    private var inFlight: [UInt64: (room: RoomID, position: Int64)] = [:]
+    private var inFlight: [UInt64: Address] = [:]
     /// Older copies of events that were sent again, at most one each: a late end counts, a missing one costs nothing.
-    private var superseded: [UInt64: (room: RoomID, position: Int64)] = [:]
+    private var superseded: [UInt64: Address] = [:]
     /// What may have closed the channel and goes alone, before anything else; first to be tried last in it. Those that
     /// have had an end since are no suspects any more.
-    private var suspects: [(room: RoomID, position: Int64)] = []
+    private var suspects: [Address] = []
     private var nextID: UInt64 = 1
     private var progress = Progress()
     private var nextCheckAt: Int64 = 0
@@ -80,13 +87,19 @@ package struct OutboxPublisher {
 
     /// Takes an event; events of one room must come in outbox order.
     package mutating func enqueue(_ event: OutboxMessage, job: UInt64?) {
-        let line = lines[event.draft.room] ?? Line()
-        lines[event.draft.room] = line
+        let line = line(of: event.draft.room)
         line.entries.append(Entry(event: event, job: job))
         held += 1
         let last = line.entries.count - 1
-        if last > 0, refusals[event.draft.room] != nil { settle(&line.entries[last]) }
-        markReady(event.draft.room)
+        if last > 0, refusals[line.room] != nil { settle(&line.entries[last]) }
+        markReady(line)
+    }
+
+    private mutating func line(of room: RoomID) -> Line {
+        if let line = lines[room] { return line }
+        let line = Line(room)
+        lines[room] = line
+        return line
     }
 
     /// Whether an event of the outbox is in hand already.
@@ -98,40 +111,39 @@ package struct OutboxPublisher {
     package mutating func next(at uptime: Int64) -> [Sending] {
         if let (line, index) = suspect() {
             guard inFlight.isEmpty else { return [] }
-            return [send(&line.entries[index], at: uptime)]
+            return [send(&line.entries[index], of: line, at: uptime)]
         }
         guard !ready.isEmpty else { return [] }
         var sendings: [Sending] = []
         var taken = 0
-        for room in ready {
-            guard send(room, at: uptime, into: &sendings) else { break }
+        for line in ready {
+            guard send(line, at: uptime, into: &sendings) else { break }
             taken += 1
-            isReady.remove(room)
+            line.isReady = false
         }
         ready.removeFirst(taken)
         return sendings
     }
 
     /// Sends what a room has to send; false where the bound stopped it.
-    private mutating func send(_ room: RoomID, at uptime: Int64, into sendings: inout [Sending]) -> Bool {
-        guard let line = lines[room] else { return true }
-        let isRefused = refusals[room] != nil
+    private mutating func send(_ line: Line, at uptime: Int64, into sendings: inout [Sending]) -> Bool {
+        let isRefused = refusals[line.room] != nil
         for index in line.entries.indices where line.entries[index].state == .waiting {
             // While refusals last only the head is tried.
             if isRefused, index > 0 { break }
             supersede(&line.entries[index])
             guard inFlight.count < limits.inFlight else { return false }
-            sendings.append(send(&line.entries[index], at: uptime))
+            sendings.append(send(&line.entries[index], of: line, at: uptime))
         }
         return true
     }
 
-    private mutating func send(_ entry: inout Entry, at uptime: Int64) -> Sending {
+    private mutating func send(_ entry: inout Entry, of line: Line, at uptime: Int64) -> Sending {
         let event = entry.event
         entry.state = .sent
         entry.sentAt = uptime
         entry.number = nextID
-        inFlight[nextID] = (event.draft.room, event.position)
+        inFlight[nextID] = (line, event.position)
         nextID += 1
         return Sending(id: entry.number, event: event)
     }
@@ -150,33 +162,38 @@ package struct OutboxPublisher {
         superseded[entry.olderNumber] = nil
     }
 
-    private mutating func markReady(_ room: RoomID) {
-        if isReady.insert(room).inserted { ready.append(room) }
+    private mutating func markReady(_ line: Line) {
+        guard !line.isReady else { return }
+        line.isReady = true
+        ready.append(line)
     }
 
     // MARK: Ends
 
     package mutating func confirmed(_ ids: [UInt64]) {
-        var touched: [RoomID] = []
+        var touched: [Line] = []
         for id in ids {
-            guard let (line, room, index) = take(id) else { continue }
+            guard let (line, index) = take(id) else { continue }
             settle(&line.entries[index])
             line.entries[index].state = .confirmed
             line.entries[index].wasConfirmed = true
             line.overdueTimes = 0
-            if touched.last != room { touched.append(room) }
+            if touched.last !== line { touched.append(line) }
             // A confirmed head ends the refusals: the queue takes messages again.
-            if index == 0, refusals.removeValue(forKey: room) != nil { sendAgain(room, .refused) }
+            if index == 0, refusals[line.room] != nil {
+                refusals[line.room] = nil
+                sendAgain(line.room, .refused)
+            }
         }
-        for room in touched { leave(room) }
+        for line in touched { leave(line) }
     }
 
     package mutating func refused(_ ids: [UInt64], at uptime: Int64) {
         for id in ids {
-            guard let (line, room, index) = take(id) else { continue }
+            guard let (line, index) = take(id) else { continue }
             // Another copy was taken meanwhile.
             guard line.entries[index].state != .confirmed else { continue }
-            if refusals[room] == nil { progress.refusedRooms.append(room) }
+            if refusals[line.room] == nil { progress.refusedRooms.append(line.room) }
             line.entries[index].closesChannel = false
             hold(line, index, as: .refused, at: uptime)
         }
@@ -184,7 +201,7 @@ package struct OutboxPublisher {
 
     /// Holds a room back behind an event that has had an end, and not the wanted one.
     private mutating func hold(_ line: Line, _ index: Int, as state: State, at uptime: Int64) {
-        let room = line.entries[index].event.draft.room
+        let room = line.room
         settle(&line.entries[index])
         line.entries[index].state = state
         if refusals[room] == nil {
@@ -210,10 +227,10 @@ package struct OutboxPublisher {
                 suspects.removeLast()
                 convict(line, index, at: uptime)
             } else {
-                suspects += all.flatMap { room, line in onTheirWay(line, of: room) }.reversed()
+                suspects += all.flatMap { _, line in onTheirWay(line) }.reversed()
             }
         case .withConnection:
-            for (room, line) in all where line.entries[0].state == .convicted { tryAlone(line, of: room) }
+            for (_, line) in all where line.entries[0].state == .convicted { tryAlone(line) }
         case .exchange: break
         }
         // In outbox order across rooms, as at first.
@@ -224,10 +241,8 @@ package struct OutboxPublisher {
 
     /// The suspect whose turn it is.
     private mutating func suspect() -> (line: Line, index: Int)? {
-        while let (room, position) = suspects.last {
-            if let line = lines[room], let index = index(of: position, in: line),
-                index == 0 || refusals[room] == nil
-            {
+        while let (line, position) = suspects.last {
+            if let index = index(of: position, in: line), index == 0 || refusals[line.room] == nil {
                 let state = line.entries[index].state
                 if state == .waiting || state == .sent { return (line, index) }
             }
@@ -237,23 +252,23 @@ package struct OutboxPublisher {
     }
 
     /// What was on its way of a room, and what stands between, so that the order stays.
-    private func onTheirWay(_ line: Line, of room: RoomID) -> [(room: RoomID, position: Int64)] {
-        let tried = refusals[room] == nil ? line.entries[...] : line.entries.prefix(1)
+    private func onTheirWay(_ line: Line) -> [Address] {
+        let tried = refusals[line.room] == nil ? line.entries[...] : line.entries.prefix(1)
         guard let last = tried.lastIndex(where: { $0.state == .sent }) else { return [] }
-        return tried[...last].map { (room, $0.event.position) }
+        return tried[...last].map { (line, $0.event.position) }
     }
 
     private mutating func convict(_ line: Line, _ index: Int, at uptime: Int64) {
         let event = line.entries[index].event
-        let isOver = refusals[event.draft.room].map { uptime - $0.since >= limits.patience } ?? false
+        let isOver = refusals[line.room].map { uptime - $0.since >= limits.patience } ?? false
         line.entries[index].closesChannel = true
         if !isOver { progress.convicted.append(event) }
         hold(line, index, as: isOver ? .refused : .convicted, at: uptime)
     }
 
-    private mutating func tryAlone(_ line: Line, of room: RoomID) {
+    private mutating func tryAlone(_ line: Line) {
         line.entries[0].state = .waiting
-        suspects.insert((room, line.entries[0].event.position), at: 0)
+        suspects.insert((line, line.entries[0].event.position), at: 0)
     }
 
     // MARK: Time
@@ -268,9 +283,9 @@ package struct OutboxPublisher {
             guard let line = lines[room], let head = line.entries.first else { continue }
             if head.state == .refused, uptime - refusal.last >= limits.retryInterval {
                 line.entries[0].state = .waiting
-                markReady(room)
+                markReady(line)
             } else if head.state == .convicted, uptime - refusal.since >= limits.patience {
-                tryAlone(line, of: room)
+                tryAlone(line)
             }
         }
         var overdue: [RoomID: Line] = [:]
@@ -309,7 +324,7 @@ package struct OutboxPublisher {
             line.entries[index].state = .waiting
         }
         if refusals[room] != nil { settleHeldBack(line) }
-        markReady(room)
+        markReady(line)
     }
 
     /// Lets refused events go once the room's patience is over; each later one has its one try then.
@@ -325,12 +340,11 @@ package struct OutboxPublisher {
             line.entries.removeFirst()
             held -= 1
         }
-        if line.entries.isEmpty { lines[room] = nil } else { markReady(room) }
+        if line.entries.isEmpty { lines[room] = nil } else { markReady(line) }
     }
 
     /// Lets confirmed events at the front go.
-    private mutating func leave(_ room: RoomID) {
-        guard let line = lines[room] else { return }
+    private mutating func leave(_ line: Line) {
         let count = line.entries.prefix { $0.state == .confirmed }.count
         for entry in line.entries.prefix(count) {
             progress.finished.append(entry.event.position)
@@ -338,16 +352,16 @@ package struct OutboxPublisher {
         }
         line.entries.removeFirst(count)
         held -= count
-        if line.entries.isEmpty { lines[room] = nil }
+        if line.entries.isEmpty { lines[line.room] = nil }
     }
 
-    private mutating func take(_ id: UInt64) -> (line: Line, room: RoomID, index: Int)? {
-        guard let (room, position) = inFlight.removeValue(forKey: id) ?? superseded.removeValue(forKey: id),
-            let line = lines[room], let index = index(of: position, in: line)
+    private mutating func take(_ id: UInt64) -> (line: Line, index: Int)? {
+        guard let (line, position) = inFlight.removeValue(forKey: id) ?? superseded.removeValue(forKey: id),
+            let index = index(of: position, in: line)
         else { return nil }
         // An older copy's end is the event's: its latest copy is not waited for, either.
         supersede(&line.entries[index])
-        return (line, room, index)
+        return (line, index)
     }
 
     private func index(of position: Int64, in line: Line) -> Int? {
