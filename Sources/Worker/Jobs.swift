@@ -5,12 +5,19 @@ import AMQP
 /// A delivery is acknowledged last: when its reply or dead letter is settled and each of its events has had its first
 /// confirm or refusal. A crash anywhere before leads to a redelivery, which its id makes harmless.
 struct Jobs {
-    private struct Job {
+    /// A reference, so that what is owed changes in place: in a dictionary of values that cost as much as two look-ups.
+    private final class Job {
         let channel: Int
         let tag: DeliveryTag
-        var owed: Int
+        var owed = 0
         /// When it arrived, by the monotonic clock; nil where nobody asks how long it took.
         let since: Int64?
+
+        init(channel: Int, tag: DeliveryTag, since: Int64?) {
+            self.channel = channel
+            self.tag = tag
+            self.since = since
+        }
     }
 
     private var jobs: [UInt64: Job] = [:]
@@ -25,7 +32,7 @@ struct Jobs {
     mutating func begin(_ tag: DeliveryTag, on channel: Int, since: Int64? = nil) -> UInt64 {
         let id = nextID
         nextID += 1
-        jobs[id] = Job(channel: channel, tag: tag, owed: 0, since: since)
+        jobs[id] = Job(channel: channel, tag: tag, since: since)
         return id
     }
 
@@ -34,7 +41,11 @@ struct Jobs {
 
     /// Ends a delivery that owes nothing.
     mutating func finishIfSettled(_ id: UInt64) {
-        guard let job = jobs[id], job.owed == 0 else { return }
+        if let job = jobs[id] { finishIfSettled(id, job) }
+    }
+
+    private mutating func finishIfSettled(_ id: UInt64, _ job: Job) {
+        guard job.owed == 0 else { return }
         jobs[id] = nil
         finished[job.channel, default: []].append(job.tag)
         if let since = job.since { arrivals.append(since) }
@@ -42,8 +53,9 @@ struct Jobs {
 
     mutating func settle(_ ids: [UInt64]) {
         for id in ids {
-            jobs[id]?.owed -= 1
-            finishIfSettled(id)
+            guard let job = jobs[id] else { continue }
+            job.owed -= 1
+            finishIfSettled(id, job)
         }
     }
 
