@@ -56,6 +56,23 @@ struct JSONWriter {
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// With zeros in front where there are fewer digits than `width`.
+    private mutating func append(digitsOf number: UInt64, width: Int = 1) {
+        var (size, rest) = (1, number)
+        while rest >= 10 {
+            rest /= 10
+            size += 1
+        }
+        let end = count + max(size, width)
+        rest = number
+        for place in (count..<end).reversed() {
+            let digit = UInt8(truncatingIfNeeded: rest % 10)
+            if place < memory.count { memory[place] = UInt8(ascii: "0") + digit }
+            rest /= 10
+        }
+        count = end
+    }
+
     // MARK: Values
 
     mutating func object(_ body: (inout JSONWriter) -> Void) {
@@ -83,14 +100,27 @@ struct JSONWriter {
         text.withUTF8 { append($0) }
     }
 
-    mutating func integer(_ number: Int64) { raw(String(number)) }
+    mutating func integer(_ number: Int64) {
+        separate()
+        if number < 0 { append(UInt8(ascii: "-")) }
+        append(digitsOf: number.magnitude)
+    }
+
+    mutating func decimal(_ number: ShortDecimal) {
+        separate()
+        if number.isNegative { append(UInt8(ascii: "-")) }
+        append(digitsOf: number.whole)
+        guard number.width > 0 else { return }
+        append(UInt8(ascii: "."))
+        append(digitsOf: number.fraction, width: number.width)
+    }
 
     mutating func null() {
         separate()
         append("null")
     }
 
-    mutating func minutes(_ span: TimeSpan) { raw(NumberText.minutes(span)) }
+    mutating func minutes(_ span: TimeSpan) { decimal(ShortDecimal(minutes: span)) }
 
     mutating func instant(_ instant: Instant) {
         separate()
@@ -201,7 +231,7 @@ extension JSONWriter {
 
     mutating func field(_ name: StaticString, seconds span: TimeSpan) {
         key(name)
-        raw(NumberText.seconds(span))
+        decimal(ShortDecimal(seconds: span))
     }
 
     mutating func field(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
