@@ -95,21 +95,22 @@ struct BatchDecision {
         self.settings = settings
         self.source = source
         stored = state.answers
+        // Most batches have one new answer for each of their rooms.
+        stored.reserveCapacity(state.answers.count + state.rooms.count)
+        places.reserveCapacity(state.rooms.count)
+        rooms.reserveCapacity(state.rooms.count)
     }
 
-    /// What must be loaded for a batch.
+    /// What must be loaded for a batch. A room may stand in it many times; the store looks it up once.
     static func request(ticks: [PendingTick], commands: [PendingCommand]) -> BatchRequest {
         var request = BatchRequest()
-        var rooms: Set<RoomID> = []
-        func need(_ room: RoomID) {
-            if rooms.insert(room).inserted { request.rooms.append(room) }
-        }
-        for tick in ticks { tick.rooms.forEach(need) }
+        for tick in ticks { request.rooms += tick.rooms }
         for pending in commands {
             let command = pending.command
-            need(command.room)
             if case .user(let user) = pending.actor {
                 request.participants.append(ParticipantKey(room: command.room, user: user))
+            } else {
+                request.rooms.append(command.room)
             }
             if let id = command.id { request.keys.append(CommandKey(room: command.room, id: id)) }
         }

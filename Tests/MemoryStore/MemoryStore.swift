@@ -55,9 +55,10 @@ package final class MemoryStore: RoomStore {
     }
 
     package func load(_ request: BatchRequest) throws(StoreError) -> BatchState {
-        try run(.load, on: request.rooms) { () throws(StoreError) in
+        let rooms = request.rooms + request.participants.map(\.room)
+        return try run(.load, on: rooms) { () throws(StoreError) in
             var state = BatchState()
-            for id in request.rooms + request.participants.map(\.room) where state.rooms[id] == nil {
+            for id in rooms where state.rooms[id] == nil {
                 state.rooms[id] = disk.rooms[id] ?? StoredRoom(room: Room(id: id), version: 0)
             }
             for key in request.participants {

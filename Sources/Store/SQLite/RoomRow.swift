@@ -38,6 +38,8 @@ enum RoomRow {
         let session: Int64
         let cold: Cold
         var isLive: Bool { cold.phase.map { $0 < 2 } ?? false }
+        /// Its number; nil where no session is waiting or running.
+        var liveSession: Int64? { isLive ? session : nil }
     }
 
     // MARK: Writing

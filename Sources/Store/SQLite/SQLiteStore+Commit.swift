@@ -177,7 +177,7 @@ extension SQLiteStore {
     }
 
     private func lastPositions(_ drafts: [OutboxDraft], _ positions: [Int64]) -> [RoomID: Int64] {
-        var last: [RoomID: Int64] = [:]
+        var last = [RoomID: Int64](minimumCapacity: drafts.count)
         for (draft, position) in zip(drafts, positions) { last[draft.room] = position }
         return last
     }

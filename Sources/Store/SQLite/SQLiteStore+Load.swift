@@ -5,12 +5,12 @@ extension SQLiteStore {
         try reading { link throws(StoreError) in
             heads.removeAll(keepingCapacity: true)
             var state = BatchState()
-            state.rooms.reserveCapacity(request.rooms.count)
-            for id in request.rooms { try load(id, into: &state, link) }
+            state.rooms.reserveCapacity(request.rooms.count + request.participants.count)
+            state.participants.reserveCapacity(request.participants.count)
+            for id in request.rooms { _ = try load(id, into: &state, link) }
             for key in request.participants {
-                try load(key.room, into: &state, link)
-                guard let session = state.rooms[key.room]?.room.session, session.isLive else { continue }
-                if let found = try participant(key, session: session.number, link) {
+                guard let session = try load(key.room, into: &state, link) else { continue }
+                if let found = try participant(key, session: session, link) {
                     state.participants[key] = found
                 }
             }
@@ -21,17 +21,22 @@ extension SQLiteStore {
         }
     }
 
-    private func load(_ id: RoomID, into state: inout BatchState, _ link: Link) throws(StoreError) {
-        guard state.rooms[id] == nil else { return }
+    /// - Returns: the number of its live session; nil where it has none.
+    private func load(_ id: RoomID, into state: inout BatchState, _ link: Link) throws(StoreError) -> Int64? {
+        if let known = heads[id] { return known.liveSession }
+        // Asked for an index and not for the room, which would be a copy of it.
+        guard state.rooms.index(forKey: id) == nil else { return nil }
         let statement = link.statements.room
         defer { statement.reset() }
         statement.bind(1, id)
         guard try statement.step() else {
             state.rooms[id] = StoredRoom(room: Room(id: id), version: 0)
-            return
+            return nil
         }
         state.rooms[id] = try RoomRow.read(statement, id: id, definitions: link.definitions)
-        heads[id] = RoomRow.head(statement)
+        let head = RoomRow.head(statement)
+        heads[id] = head
+        return head.liveSession
     }
 
     private func participant(
