@@ -44,11 +44,12 @@ struct ContentAssembler: Sendable {
     mutating func header(
         bodySize: UInt64, properties: Properties, largeBodyBudget: Int = .max
     ) throws(AMQPError) -> Content? {
-        guard case .header(let method) = state else {
+        let taken = exchange(&state, with: .idle)
+        guard case .header(let method) = taken else {
+            state = taken
             throw .protocolViolation("a content header came without a message")
         }
         guard bodySize > 0 else {
-            state = .idle
             return Content(method: method, properties: properties, body: .bytes([]))
         }
         let isAffordable =
@@ -61,12 +62,13 @@ struct ContentAssembler: Sendable {
     }
 
     mutating func body(_ fragment: [UInt8]) throws(AMQPError) -> Content? {
-        guard case .body(let method, let properties, let size, let isHeld, let received, var bytes) = state
+        // Taken out, so that `bytes` is the array's only owner and grows in place.
+        let taken = exchange(&state, with: .idle)
+        guard case .body(let method, let properties, let size, let isHeld, let received, var bytes) = taken
         else {
+            state = taken
             throw .protocolViolation("a content body came without a header")
         }
-        // Emptied first, so that `bytes` below is the array's only owner and grows in place.
-        state = .idle
         let (sum, overflow) = received.addingReportingOverflow(UInt64(fragment.count))
         guard !overflow, sum <= size else {
             throw .protocolViolation("a body is larger than its header announced")
