@@ -11,8 +11,11 @@ package enum ReplyTarget: Hashable, Sendable {
 
     package static func check(replyTo: ShortString?, prefix: String) -> ReplyTarget {
         guard let replyTo, !replyTo.isEmpty else { return .none }
-        guard replyTo.bytes.starts(with: "\(prefix).".utf8) else { return .allowed }
-        return replyTo.bytes.starts(with: "\(prefix).own.".utf8) ? .allowed : .forbidden
+        let rest = replyTo.bytes.dropFirst(prefix.utf8.count)
+        guard replyTo.bytes.starts(with: prefix.utf8), rest.first == UInt8(ascii: ".") else {
+            return .allowed
+        }
+        return rest.starts(with: ".own.".utf8) ? .allowed : .forbidden
     }
 
     /// The refusal that goes with `forbidden`, for the dead letter.

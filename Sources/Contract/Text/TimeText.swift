@@ -47,12 +47,13 @@ package enum TimeText {
         _ number: Int64, width: Int, then mark: Unicode.Scalar, at start: Int,
         of bytes: UnsafeMutableBufferPointer<UInt8>
     ) {
-        var rest = number
-        for index in stride(from: start + width - 1, through: start, by: -1) {
+        var (index, rest) = (start + width, number)
+        bytes[index] = UInt8(ascii: mark)
+        while index > start {
+            index -= 1
             bytes[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
         }
-        bytes[start + width] = UInt8(ascii: mark)
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
