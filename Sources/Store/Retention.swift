@@ -41,7 +41,7 @@ package struct PruneCount: Hashable, Sendable {
 package struct OverduePage: Hashable, Sendable {
     /// In byte order of their ids.
     package var rooms: [RoomID]
-    /// The last live room that was looked at, behind which the next page begins; nil where there are no more.
+    /// The last room that was looked at, behind which the next page begins; nil where there are no more.
     package var next: RoomID?
 
     package init(rooms: [RoomID] = [], next: RoomID? = nil) {

@@ -38,8 +38,12 @@ package protocol RoomStore: AnyObject {
         of room: RoomID, session: Int64, after user: UserID?, limit: Int
     ) throws(StoreError) -> [Participant]
 
-    /// Rooms whose next due instant is `now` or earlier, of the next `limit` live ones in byte order of their ids.
+    /// Rooms whose next due instant is `now` or earlier, of the next `limit` ones in byte order of their ids.
     func overdue(at now: Instant, after last: RoomID?, limit: Int) throws(StoreError) -> OverduePage
+
+    /// Does what commits have put off, such as moving a write-ahead log into the database. It takes as long as some
+    /// commits, so it is for after what they brought has been sent; all is durable without it.
+    func moveLog()
 
     /// Removes what its retention no longer keeps, looking at no more than `limit` rows of a kind.
     func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount

@@ -62,7 +62,7 @@ extension Worker {
                 // A page that cannot be read must not keep all rooms waiting.
                 counters.storeFailures += 1
                 log.error(
-                    "the store fails on the list of live rooms: overdue ones wait for their ticks or commands",
+                    "the store fails on the list of rooms: overdue ones wait for their ticks or commands",
                     ["error": error.description])
                 return beginServing()
             }

@@ -149,6 +149,8 @@ package final class Worker {
         }
         collectProgress()
         send(at: uptime)
+        // While the broker works on what was sent.
+        store.moveLog()
         markPublished(at: uptime)
         prune(at: uptime)
         declareTopology(at: uptime)

@@ -28,8 +28,7 @@ extension MemoryStore {
         at now: Instant, after last: RoomID?, limit: Int
     ) throws(StoreError) -> OverduePage {
         try run(.overdue) { () throws(StoreError) in
-            let live = disk.rooms.values.map(\.room).filter { $0.session?.isLive == true }
-            let later = live.filter { room in last.map { room.id > $0 } ?? true }
+            let later = disk.rooms.values.map(\.room).filter { room in last.map { room.id > $0 } ?? true }
             let seen = later.sorted { $0.id < $1.id }.prefix(limit)
             return OverduePage(
                 rooms: seen.filter { room in room.dueAt.map { $0 <= now } ?? false }.map(\.id),

@@ -2,6 +2,8 @@ import RoomCore
 package import Store
 
 extension MemoryStore {
+    package func moveLog() {}
+
     package func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount {
         try run(.prune) { () throws(StoreError) in
             var count = PruneCount()

@@ -98,7 +98,7 @@ struct StartTests {
         #expect(bench.broker.acknowledged == ["o"])
     }
 
-    @Test("A list of live rooms that cannot be read keeps no room waiting: what is due waits for its tick")
+    @Test("A list of rooms that cannot be read keeps no room waiting: what is due waits for its tick")
     func unreadableList() throws {
         let bench = try Bench(prepare: { try Self.put([Self.overdue("late")], [], in: $0) })
         bench.store.failure = { $0 == .overdue ? .io(code: 10, "disk") : nil }
@@ -107,7 +107,7 @@ struct StartTests {
         #expect(bench.broker.consuming[ConsumerChannel.commands] == nil, "once may be chance")
         bench.pass(10_000)
         #expect(bench.broker.consuming[ConsumerChannel.commands] != nil)
-        #expect(bench.logFile.lines(containing: "the store fails on the list of live rooms").count == 1)
+        #expect(bench.logFile.lines(containing: "the store fails on the list of rooms").count == 1)
         bench.tick("t", ["late"])
         bench.settle()
         #expect(bench.events == ["late:4"])

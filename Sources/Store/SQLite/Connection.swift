@@ -11,6 +11,8 @@ final class Connection {
     private let handle: OpaquePointer
     /// The log file as it was when everything was set up; nil where the file system tells no identity.
     private var journal: FileIdentity?
+    /// Pages in the log after the last commit, as SQLite tells them; nil where it moves them by itself.
+    private var logPages: UnsafeMutablePointer<Int32>?
 
     /// - Parameter mayCreate: false on reopening, so that a database that was taken away is never made anew.
     init(path: String, mayCreate: Bool) throws(StoreError) {
@@ -51,7 +53,11 @@ final class Connection {
     }
 
     /// The file is free once the statements are gone too.
-    deinit { sqlite3_close_v2(handle) }
+    deinit {
+        if logPages != nil { sqlite3_wal_hook(handle, nil, nil) }
+        sqlite3_close_v2(handle)
+        logPages?.deallocate()
+    }
 
     private static let librarySettings = overtime_sqlite_drop_memory_statistics()
 
@@ -93,6 +99,9 @@ final class Connection {
         try set("mmap_size", to: "0")
     }
 
+    /// 8 MiB between checkpoints.
+    private static let logPagesAtMost: Int32 = 2_000
+
     /// Writes to the file, so only a database that was recognised gets here.
     func makeDurable() throws(StoreError) {
         try set("journal_mode", to: "wal")
@@ -103,8 +112,8 @@ final class Connection {
         try set("trusted_schema", to: "0")
         try set("foreign_keys", to: "0")
         try set("cache_size", to: "-8192")
-        // 8 MiB between checkpoints; a log that once grew larger is cut back to 64 MiB.
-        try set("wal_autocheckpoint", to: "2000")
+        // A log that once grew larger is cut back to 64 MiB.
+        try set("wal_autocheckpoint", to: "\(Self.logPagesAtMost)")
         try set("journal_size_limit", to: "67108864")
     }
 
@@ -153,6 +162,28 @@ final class Connection {
 
     /// By `stat` alone: a descriptor on the file would drop SQLite's locks.
     var journalSize: Int64 { FileIdentity(of: journalPath)?.size ?? 0 }
+
+    /// From now on a commit moves nothing from the log into the database; `moveLog` does, when there is time.
+    func moveLogLater() {
+        let pages = logPages ?? .allocate(capacity: 1)
+        pages.initialize(to: 0)
+        logPages = pages
+        // It takes the place of SQLite's own hook, which is the one that moves pages.
+        sqlite3_wal_hook(
+            handle,
+            { pages, _, _, count in
+                pages?.assumingMemoryBound(to: Int32.self).pointee = count
+                return SQLITE_OK
+            }, pages)
+    }
+
+    /// Moves the log into the database once it has grown. A failure loses nothing and is not told: all is in the log still,
+    /// the next commit has it tried again, and a disk that takes no more takes no commit either.
+    func moveLog() {
+        guard let logPages, logPages.pointee >= Self.logPagesAtMost else { return }
+        logPages.pointee = 0
+        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    }
 
     /// Copies the whole log into the database and syncs it.
     func checkpoint() throws(StoreError) {

@@ -55,12 +55,14 @@ extension SQLiteStore {
             var page = OverduePage()
             var seen = 0
             while try row.step() {
-                guard let room = row.text(0) else { throw .corrupt("a room's id is not text") }
                 seen += 1
-                if let dueAt = row.optionalInteger(1), dueAt <= now.milliseconds {
-                    page.rooms.append(RoomID(room))
+                let isDue = row.optionalInteger(1).map { $0 <= now.milliseconds } ?? false
+                guard isDue || seen == limit else { continue }
+                guard let room = row.text(0).map({ RoomID($0) }) else {
+                    throw .corrupt("a room's id is not text")
                 }
-                if seen == limit { page.next = RoomID(room) }
+                if isDue { page.rooms.append(room) }
+                if seen == limit { page.next = room }
             }
             return page
         }

@@ -101,6 +101,7 @@ package final class SQLiteStore: RoomStore {
         let size = try connection.integer("PRAGMA page_count") * connection.integer("PRAGMA page_size")
         if size <= most { try connection.verifyIntegrity() }
         connection.noteJournal()
+        connection.moveLogLater()
         let statements = try Statements(connection)
         return Link(
             connection: connection, statements: statements,
@@ -119,6 +120,8 @@ package final class SQLiteStore: RoomStore {
         counts = nil
         return opened
     }
+
+    package func moveLog() { link?.connection.moveLog() }
 
     /// The connection as it is between two transactions.
     func liveConnection() throws(StoreError) -> Connection { try ready().connection }

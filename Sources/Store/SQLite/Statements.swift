@@ -80,10 +80,9 @@ final class Statements {
 
         livePage = try connection.statement(
             "SELECT \(RoomRow.columns) FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id")
+        // Along the table itself, ended rooms and all: by the index of live ones each row would be looked up again.
         overduePage = try connection.statement(
-            """
-            SELECT id, due_at FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id LIMIT ?2
-            """)
+            "SELECT id, due_at FROM rooms WHERE id >= ?1 ORDER BY id LIMIT ?2")
         participantPage = try connection.statement(
             """
             SELECT user, role, joined_at FROM participants

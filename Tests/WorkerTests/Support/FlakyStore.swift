@@ -86,6 +86,8 @@ final class FlakyStore: RoomStore {
         }
     }
 
+    func moveLog() { real.moveLog() }
+
     func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount {
         try call(.prune, writes: true) { () throws(StoreError) in try real.prune(retention, limit: limit) }
     }
