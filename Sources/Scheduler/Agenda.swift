@@ -90,10 +90,10 @@ package struct Agenda {
         arm(room, sequence: sequence, at: dueAt.milliseconds)
     }
 
-    /// The worker found nothing due in a room. That re-arms it and is no retry. Where the instant has passed already by
+    /// The worker looked at a room that was fired, and says when it is due next. That re-arms it and is no retry. Where the instant has passed already by
     /// what is known of the worker's clock, the clocks disagree: then the time that was left when the worker answered
     /// is waited for on the monotonic clock.
-    package mutating func learnIdle(
+    package mutating func learnAnswer(
         room: RoomID, sequence: Int64, dueAt: Instant?, serverTime: Int64, workerNow: Int64, uptime: Int64
     ) {
         guard let known = entries[room], known.sequence <= sequence else { return }

@@ -7,8 +7,11 @@ package import Service
 /// The scheduler: fires each room's window and end at its instant, and owns no truth.
 ///
 /// It learns the due instants from a snapshot and from the session events since, publishes a tick for what is due, and
-/// fires again until an event or an answer shows the worker's newer state. Any number of schedulers may run: one that
+/// fires again until an answer or an event shows the worker's newer state. Any number of schedulers may run: one that
 /// has just heard one with a smaller id waits a moment and drops what that one has fired.
+///
+/// Who fires a window learns from the worker's answer when the room is due next, hundreds of rooms in one message, and
+/// does not listen to the events of windows. One that waits for another gets no answers, so it does: see `windows`.
 ///
 /// One thread drives it: `handle` takes what has arrived, `run` does what is due and says how long to wait.
 package final class Scheduler {
@@ -21,8 +24,16 @@ package final class Scheduler {
     /// What the scheduler sends.
     package struct Outlet: Sendable {
         package let publish: @Sendable (_ publications: [Publication], _ generation: UInt64) -> Void
+        /// Opens or closes a channel of the listening connection.
+        package let listen: @Sendable (_ channel: Int, _ isWanted: Bool) -> Void
 
-        package init(publish: @escaping @Sendable ([Publication], UInt64) -> Void) { self.publish = publish }
+        package init(
+            publish: @escaping @Sendable ([Publication], UInt64) -> Void,
+            listen: @escaping @Sendable (Int, Bool) -> Void
+        ) {
+            self.publish = publish
+            self.listen = listen
+        }
     }
 
     enum SnapshotState {
@@ -55,6 +66,8 @@ package final class Scheduler {
     private var sentOrder: [UInt64] = []
     /// When a scheduler with a smaller id was last heard, by the monotonic clock.
     private var elderHeardAt: Int64?
+    /// Whether the events of windows are listened to.
+    private var followsWindows = false
     /// What a standby is holding back, oldest first.
     private var heldBack: [(rooms: [RoomID], until: Int64)] = []
     private(set) var isBlocked = false
@@ -112,6 +125,7 @@ package final class Scheduler {
             log.warning("the clock was stepped or the machine suspended", ["stepMs": step])
         }
         continueSnapshot(at: uptime)
+        followWindows(at: uptime)
         releaseHeldBack(at: uptime)
         guard isConnected else { return 1_000 }
         let workerNow = wall + offset.milliseconds
@@ -178,6 +192,14 @@ package final class Scheduler {
         elderHeardAt.map { uptime - $0 < Self.elderMemory } ?? false
     }
 
+    /// A standby has to hear of the windows that its elder fires, whom the worker answers.
+    private func followWindows(at uptime: Int64) {
+        let isWanted = isStandby(at: uptime)
+        guard isWanted != followsWindows else { return }
+        followsWindows = isWanted
+        outlet.listen(SchedulerChannel.windows, isWanted)
+    }
+
     private func holdBack(_ rooms: [RoomID], at uptime: Int64) {
         heldBack.append((rooms, uptime + Self.standbyDelay))
     }
@@ -196,12 +218,18 @@ package final class Scheduler {
         case .channelOpened(let channel, _):
             listening.insert(channel)
             lastError[channelName(channel)] = nil
+            // What came before a channel was open is in the snapshot only.
             if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
+            // An exchange that was made anew knows of neither queue.
+            if channel == SchedulerChannel.events, listening.contains(SchedulerChannel.windows) {
+                for isWanted in [false, true] { outlet.listen(SchedulerChannel.windows, isWanted) }
+            }
         case .channelClosed(let channel, _, let error, _):
             listening.remove(channel)
             guard let error, isNews(error, of: channelName(channel)) else { return }
             log.warning("listening ended", ["to": channelName(channel), "error": error.description])
-        case .delivery(SchedulerChannel.events, let delivery):
+        case .delivery(SchedulerChannel.events, let delivery),
+            .delivery(SchedulerChannel.windows, let delivery):
             guard case .bytes(let body) = delivery.body, let fact = SessionFact.decode(body) else { return }
             var dueAt: Instant?
             if case .at(let instant) = fact.due { dueAt = instant }
@@ -268,6 +296,7 @@ package final class Scheduler {
         switch channel {
         case SchedulerChannel.events: "events"
         case SchedulerChannel.ticks: "ticks"
+        case SchedulerChannel.windows: "windows"
         default: "answers"
         }
     }
@@ -299,9 +328,9 @@ package final class Scheduler {
             learn(answer.serverTime, sent: sent, received: received, at: uptime)
             noteAnswer()
             let workerNow = received + offset.milliseconds
-            for idle in answer.idle {
-                agenda.learnIdle(
-                    room: idle.room, sequence: idle.sequence, dueAt: idle.nextDueAt,
+            for row in answer.rooms {
+                agenda.learnAnswer(
+                    room: row.room, sequence: row.sequence, dueAt: row.nextDueAt,
                     serverTime: answer.serverTime.milliseconds, workerNow: workerNow, uptime: uptime)
             }
         }
@@ -322,5 +351,7 @@ package enum SchedulerChannel {
     package static let answers = 2
     /// Looks for the exchanges that are listened to; see `TopologyWatch`.
     static let watch = 3
+    /// The events of windows; open in a standby only.
+    static let windows = 4
     static let all: Set<Int> = [events, ticks, answers]
 }

@@ -59,7 +59,9 @@ package struct SchedulerProcess: Sendable {
         }
         let scheduler = Scheduler(
             id: id, topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) },
+                listen: { $1 ? consumer.openChannel($0) : consumer.closeChannel($0) }),
             answersQueue: { plans.answersQueue }, clock: SystemClock(), log: log)
         consumer.start()
         publisher.start()
@@ -157,24 +159,30 @@ package final class SchedulerPlans: Sendable {
     package func consumer() -> [ChannelPlan] {
         let token = token.withLock { $0 }
         let events = topology.ownQueue(
-            component: "scheduler", token: "\(token).events", bindings: topology.timingBindings)
+            component: "scheduler", token: "\(token).events",
+            bindings: topology.bindings(to: EventType.timing.filter { $0 != .windowOpened }))
         let ticks = topology.ownQueue(
             component: "scheduler", token: "\(token).ticks",
             bindings: [OwnQueue.Binding(exchange: topology.ticks)],
             arguments: ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)])
-        let listening = [(events, Topology.Part.events), (ticks, .ticks), (answers(token), .replies)].map {
-            queue, part in
+        let windows = topology.ownQueue(
+            component: "scheduler", token: "\(token).windows",
+            bindings: topology.bindings(to: [.windowOpened]))
+        func listen(_ queue: OwnQueue?, _ part: Topology.Part, startsOpen: Bool = true) -> ChannelPlan {
             ChannelPlan(
                 declare: topology.declarations(mode, parts: [part]) + (queue?.declarations ?? []),
                 prefetch: 1_000,
-                consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [])
+                consumers: queue.map { [ConsumerPlan(queue: $0.name, tag: "scheduler", noAck: true)] } ?? [],
+                startsOpen: startsOpen)
         }
         // Bound again each time: whoever makes an exchange anew before it is missed here does not know of these queues.
         let bindings = [events, ticks].flatMap { $0?.declarations ?? [] }.filter {
             if case .bindQueue = $0.declaration { true } else { false }
         }
-        return listening + [
-            ChannelPlan(declare: topology.declarations(.passive, parts: [.events, .ticks]) + bindings)
+        return [
+            listen(events, .events), listen(ticks, .ticks), listen(answers(token), .replies),
+            ChannelPlan(declare: topology.declarations(.passive, parts: [.events, .ticks]) + bindings),
+            listen(windows, .events, startsOpen: false),
         ]
     }
 
@@ -186,5 +194,8 @@ package final class SchedulerPlans: Sendable {
     static let startGate = StartGate(
         expecting: Set(SchedulerChannel.all.map { StartGate.Part(link: "consumer", channel: $0) })
             .union([StartGate.Part(link: "publisher", channel: 0)]),
-        optional: [StartGate.Part(link: "consumer", channel: SchedulerChannel.watch)])
+        optional: Set(
+            [SchedulerChannel.watch, SchedulerChannel.windows].map {
+                StartGate.Part(link: "consumer", channel: $0)
+            }))
 }

@@ -73,7 +73,7 @@ struct BatchDecision {
     private(set) var origins: [EventOrigin] = []
     /// Command answers by job, as encoded.
     private(set) var answers: [(job: UInt64, reply: ReplyAddress, body: [UInt8])] = []
-    /// Per tick the rooms with nothing due.
+    /// Per tick how its rooms stand.
     private(set) var tickAnswers: [(reply: ReplyAddress, answer: TickAnswer)] = []
     private(set) var notes = Notes()
 
@@ -121,7 +121,8 @@ struct BatchDecision {
 
     /// Brings each room of a tick up to `now`.
     mutating func decide(_ tick: PendingTick, now: Instant) {
-        var idle: [TickAnswer.Idle] = []
+        var rows: [TickAnswer.Row] = []
+        rows.reserveCapacity(tick.rooms.count)
         notes.items += tick.rooms.count
         for id in tick.rooms {
             let place = place(of: id)
@@ -130,14 +131,12 @@ struct BatchDecision {
                 notes.lateness.append(max(now.milliseconds - dueAt.milliseconds, 0))
             }
             apply(transition, at: place)
-            if transition.events.isEmpty {
-                idle.append(
-                    TickAnswer.Idle(
-                        room: id, nextDueAt: transition.room.dueAt, sequence: transition.room.sequence))
-            }
+            rows.append(
+                TickAnswer.Row(
+                    room: id, nextDueAt: transition.room.dueAt, sequence: transition.room.sequence))
             notes.announced += transition.events.count
         }
-        if let reply = tick.reply { tickAnswers.append((reply, TickAnswer(serverTime: now, idle: idle))) }
+        if let reply = tick.reply { tickAnswers.append((reply, TickAnswer(serverTime: now, rooms: rows))) }
     }
 
     /// Decides one command, or repeats the stored answer of its key.

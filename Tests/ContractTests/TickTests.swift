@@ -50,20 +50,20 @@ struct TickTests {
     func answers() {
         let answer = TickAnswer(
             serverTime: Self.now,
-            idle: [
+            rooms: [
                 .init(room: "a", nextDueAt: Self.now, sequence: 4),
                 .init(room: "b", nextDueAt: nil, sequence: 0),
             ])
         #expect(
             answer.encode().text
-                == #"{"serverTime":"2026-11-29T12:20:00.000Z","idle":[{"room":"a","#
+                == #"{"serverTime":"2026-11-29T12:20:00.000Z","rooms":[{"room":"a","#
                 + #""nextDueAt":"2026-11-29T12:20:00.000Z","sequence":4},{"room":"b","nextDueAt":null,"sequence":0}]}"#
         )
         #expect(TickAnswer.decode(answer.encode()) == answer)
         #expect(TickAnswer.decode(Array("{}".utf8)) == nil)
         let full = TickAnswer(
             serverTime: Self.now,
-            idle: (0..<500).map {
+            rooms: (0..<500).map {
                 .init(
                     room: RoomID(String(repeating: "x", count: 120) + "\($0)"), nextDueAt: Self.now,
                     sequence: .max)

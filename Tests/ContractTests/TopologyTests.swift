@@ -98,7 +98,8 @@ struct TopologyTests {
         let topology = try Topology(replies: .exchange)
         let own = try #require(
             topology.ownQueue(
-                component: "scheduler", token: "k3", bindings: topology.timingBindings, takesReplies: true,
+                component: "scheduler", token: "k3", bindings: topology.bindings(to: EventType.timing),
+                takesReplies: true,
                 arguments: ["x-max-length": .int32(5)]))
         #expect(
             own.declarations.map(spell) == [

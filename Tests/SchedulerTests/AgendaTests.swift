@@ -18,7 +18,7 @@ struct AgendaTests {
             agenda.learnSnapshot(room: room, sequence: sequence, dueAt: at.map(Instant.init(milliseconds:)))
         }
         func idle(_ room: RoomID, _ sequence: Int64, at: Int64?) {
-            agenda.learnIdle(
+            agenda.learnAnswer(
                 room: room, sequence: sequence, dueAt: at.map(Instant.init(milliseconds:)), serverTime: now,
                 workerNow: now, uptime: now)
         }

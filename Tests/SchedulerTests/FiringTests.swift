@@ -96,7 +96,7 @@ struct FiringTests {
         agenda.learn(room: "r", sequence: 1, dueAt: Instant(milliseconds: 1_000))
         for uptime in stride(from: 1_000, to: 20_000, by: 1_000) as StrideTo<Int64> {
             #expect(agenda.takeDue(workerNow: 5_000, uptime: uptime, limit: 9) == ["r"])
-            agenda.learnIdle(
+            agenda.learnAnswer(
                 room: "r", sequence: 1, dueAt: Instant(milliseconds: 1_000), serverTime: 0, workerNow: 5_000,
                 uptime: uptime)
         }

@@ -1,3 +1,4 @@
+import AMQP
 import Contract
 import RoomCore
 import Testing
@@ -58,6 +59,37 @@ struct StandbyTests {
         bench.pass(5_000)
         #expect(bench.fired("r") == [32_100])
         #expect(bench.announced("r").count == 1)
+    }
+
+    @Test("Who waits for an elder listens to the events of windows, and for no longer")
+    func windows() throws {
+        let bench = try SchedulerBench.ready(id: "m", ["r": [120_000]])
+        #expect(bench.followed == [])
+        bench.handle(.tick("a", ["elsewhere"]))
+        bench.pass(1_000)
+        #expect(bench.followed == [true])
+        let queries = bench.queries.count
+        bench.handle(.consumer(.channelOpened(SchedulerChannel.windows, generation: 1)))
+        bench.pass(100)
+        #expect(bench.queries.count == queries + 1, "what was missed is in the snapshot")
+        let due = SchedulerBench.noon + 20_000
+        bench.worker.rooms["r"] = WorkerDouble.Known(sequence: 4, dues: [due])
+        bench.handle(.window("r", 4, dueAt: due))
+        bench.pass(25_000)
+        #expect(bench.fired("r") == [20_100])
+        bench.pass(40_000)
+        #expect(bench.followed == [true, false])
+    }
+
+    @Test("Exchanges that were made anew are bound to by both queues")
+    func windowsAgain() throws {
+        let bench = try standby([:])
+        bench.pass(10)
+        bench.handle(.consumer(.channelOpened(SchedulerChannel.windows, generation: 1)))
+        bench.handle(
+            .consumer(.channelClosed(SchedulerChannel.events, generation: 1, nil, unknown: [])),
+            .consumer(.channelOpened(SchedulerChannel.events, generation: 2)))
+        #expect(bench.followed == [true, false, true])
     }
 
     @Test("A stranger who ticks rooms that are not due delays none")

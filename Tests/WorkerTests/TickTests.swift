@@ -24,8 +24,8 @@ struct TickTests {
         return bench
     }
 
-    @Test("What is due is announced by its event, what is not is answered with its next instant")
-    func dueAndIdle() throws {
+    @Test("What is due is announced by its event, and each room answered with its next instant")
+    func answered() throws {
         let bench = try running(1)
         bench.clock.advance(50 * 60_000)
         bench.tick("t", ["r0", "unknown"])
@@ -34,13 +34,16 @@ struct TickTests {
         #expect(bench.broker.acknowledged.contains("t"))
         let answer = try #require(answers(bench).first)
         #expect(answer.serverTime.milliseconds == bench.clock.nowMilliseconds())
-        #expect(answer.idle.map(\.room) == ["unknown"])
-        #expect(answer.idle[0].sequence == 0 && answer.idle[0].nextDueAt == nil)
+        let next = Instant(milliseconds: Bench.noon) + .minutes(55)
+        #expect(
+            answer.rooms == [
+                TickAnswer.Row(room: "r0", nextDueAt: next, sequence: 4),
+                TickAnswer.Row(room: "unknown", nextDueAt: nil, sequence: 0),
+            ])
         bench.tick("t2", ["r0"])
         bench.settle()
         let second = try #require(answers(bench).last)
-        #expect(second.idle.map(\.room) == ["r0"])
-        #expect(second.idle[0].nextDueAt == Instant(milliseconds: Bench.noon) + .minutes(55))
+        #expect(second.rooms == [TickAnswer.Row(room: "r0", nextDueAt: next, sequence: 4)])
     }
 
     @Test("A redelivered tick, garbage and an empty one are acknowledged unread")
@@ -81,7 +84,7 @@ struct TickTests {
         bench.command("slow", "status", "r0", replies: false)
         bench.tick("t", (0..<500).map { RoomID("x\($0)") })
         bench.settle()
-        #expect(answers(bench).flatMap(\.idle).count == 500)
+        #expect(answers(bench).flatMap(\.rooms).count == 500)
         #expect(bench.broker.acknowledged.filter { $0 == "t" }.count == 1)
         #expect(bench.broker.faults == [])
     }

@@ -27,7 +27,7 @@ package enum EventType: String, Hashable, Sendable, CaseIterable {
             }
     }
 
-    /// The types that change when a room is next due; the scheduler binds these only.
+    /// The types that change when a room is next due.
     package static let timing: [EventType] = [
         .sessionStarted, .windowOpened, .sessionExtended, .sessionEnded,
     ]

@@ -1,9 +1,11 @@
 package import RoomCore
 
-/// What a worker answers to a tick: of these rooms nothing was due. Rooms of which something was due are
-/// answered by their events. Internal to Overtime.
+/// What a worker answers to a tick: how its rooms stand once it was decided. Internal to Overtime.
+///
+/// It says of hundreds of rooms in one message what their events say one by one, so that who fired them need not hear
+/// these events.
 package struct TickAnswer: Hashable, Sendable {
-    package struct Idle: Hashable, Sendable {
+    package struct Row: Hashable, Sendable {
         package let room: RoomID
         /// When to fire again; nil where no session runs.
         package let nextDueAt: Instant?
@@ -19,17 +21,17 @@ package struct TickAnswer: Hashable, Sendable {
 
     /// The worker's clock, from which the scheduler learns how far its own is off.
     package let serverTime: Instant
-    package let idle: [Idle]
+    package let rooms: [Row]
 
-    package init(serverTime: Instant, idle: [Idle]) {
+    package init(serverTime: Instant, rooms: [Row]) {
         self.serverTime = serverTime
-        self.idle = idle
+        self.rooms = rooms
     }
 
     package func encode() -> [UInt8] {
-        JSONWriter.object(capacity: 64 + idle.count * 112) { writer in
+        JSONWriter.object(capacity: 64 + rooms.count * 112) { writer in
             writer.field("serverTime", serverTime)
-            writer.field("idle", array: idle) { writer, entry in
+            writer.field("rooms", array: rooms) { writer, entry in
                 writer.object { writer in
                     writer.field("room", entry.room)
                     writer.field("nextDueAt", entry.nextDueAt)
@@ -41,16 +43,16 @@ package struct TickAnswer: Hashable, Sendable {
 
     package static func decode(_ body: [UInt8]) -> TickAnswer? {
         guard case .success(let whole) = StrictJSON.parse(body, maximumBytes: StrictJSON.maximumAnswerBytes),
-            let serverTime = whole["serverTime"]?.instant, let values = whole["idle"]?.array
+            let serverTime = whole["serverTime"]?.instant, let values = whole["rooms"]?.array
         else { return nil }
-        var idle: [Idle] = []
-        idle.reserveCapacity(values.count)
+        var rooms: [Row] = []
+        rooms.reserveCapacity(values.count)
         for value in values {
             guard let room = value["room"]?.string, let sequence = value["sequence"]?.integer,
                 let due = value["nextDueAt"], due.isNull || due.instant != nil
             else { return nil }
-            idle.append(Idle(room: RoomID(room), nextDueAt: due.instant, sequence: sequence))
+            rooms.append(Row(room: RoomID(room), nextDueAt: due.instant, sequence: sequence))
         }
-        return TickAnswer(serverTime: serverTime, idle: idle)
+        return TickAnswer(serverTime: serverTime, rooms: rooms)
     }
 }

@@ -45,9 +45,9 @@ extension Topology {
             name: name, declarations: ([queue] + bound).map { DeclarationStep($0, mode: .active) })
     }
 
-    /// The events that move deadlines, for a scheduler's own queue.
-    package var timingBindings: [OwnQueue.Binding] {
-        EventType.timing.compactMap { type in
+    /// Events of some types, for a process's own queue.
+    package func bindings(to types: [EventType]) -> [OwnQueue.Binding] {
+        types.compactMap { type in
             ShortString(type.rawValue).map {
                 OwnQueue.Binding(exchange: eventsTopicExchange, routingKey: $0)
             }

@@ -22,6 +22,7 @@ final class SchedulerBench {
 
     private final class Box: Sendable {
         let sent = Mutex<[(Publication, UInt64)]>([])
+        let wishes = Mutex<[(channel: Int, isWanted: Bool)]>([])
     }
 
     let clock = TestClock(SchedulerBench.noon)
@@ -43,9 +44,11 @@ final class SchedulerBench {
         let box = box
         scheduler = Scheduler(
             id: id, topology: try Topology(),
-            outlet: Scheduler.Outlet { publications, generation in
-                box.sent.withLock { $0 += publications.map { ($0, generation) } }
-            }, answersQueue: { "overtime.own.scheduler.x" }, clock: clock, log: logFile.log)
+            outlet: Scheduler.Outlet(
+                publish: { publications, generation in
+                    box.sent.withLock { $0 += publications.map { ($0, generation) } }
+                }, listen: { channel, isWanted in box.wishes.withLock { $0.append((channel, isWanted)) } }),
+            answersQueue: { "overtime.own.scheduler.x" }, clock: clock, log: logFile.log)
     }
 
     /// One that is connected and has read its snapshot.
@@ -137,6 +140,11 @@ final class SchedulerBench {
     /// The instants at which a room was fired, after noon by the scheduler's clock.
     func fired(_ room: RoomID) -> [Int64] {
         sent.filter { $0.tick?.rooms.contains(room) == true }.map { $0.at - Self.noon }
+    }
+
+    /// Whether the events of windows were listened to, one mention a change.
+    var followed: [Bool] {
+        box.wishes.withLock { $0.filter { $0.channel == SchedulerChannel.windows }.map(\.isWanted) }
     }
 
     var queries: [Sent] { sent.filter(\.isQuery) }

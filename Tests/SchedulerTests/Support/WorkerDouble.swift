@@ -43,29 +43,23 @@ struct WorkerDouble {
 
     private mutating func receive(_ tick: Tick, _ publication: Publication, now: Int64) -> [Scheduler.Input] {
         ticks += 1
-        var idle: [TickAnswer.Idle] = []
-        var inputs: [Scheduler.Input] = []
-        for room in tick.rooms {
+        let rows = tick.rooms.map { room in
             guard var known = rooms[room] else {
-                idle.append(TickAnswer.Idle(room: room, nextDueAt: nil, sequence: 0))
-                continue
+                return TickAnswer.Row(room: room, nextDueAt: nil, sequence: 0)
             }
             let passed = known.dues.prefix { $0 <= now }
-            guard let due = passed.last else {
-                idle.append(
-                    TickAnswer.Idle(
-                        room: room, nextDueAt: known.dues.first.map(Instant.init(milliseconds:)),
-                        sequence: known.sequence))
-                continue
+            if let due = passed.last {
+                known.dues.removeFirst(passed.count)
+                known.sequence += 1
+                rooms[room] = known
+                announced.append((room, now, due))
             }
-            known.dues.removeFirst(passed.count)
-            known.sequence += 1
-            rooms[room] = known
-            announced.append((room, now, due))
-            inputs.append(.event(room, known.sequence, dueAt: known.dues.first))
+            return TickAnswer.Row(
+                room: room, nextDueAt: known.dues.first.map(Instant.init(milliseconds:)),
+                sequence: known.sequence)
         }
-        let body = TickAnswer(serverTime: Instant(milliseconds: now), idle: idle).encode()
-        return inputs + [answer(publication, body)]
+        let body = TickAnswer(serverTime: Instant(milliseconds: now), rooms: rows).encode()
+        return [answer(publication, body)]
     }
 
     private func answer(_ publication: Publication, _ body: [UInt8]) -> Scheduler.Input {
@@ -92,6 +86,14 @@ extension Scheduler.Input {
         let due = dueAt.map { #","nextDueAt":"\#(TimeText.text(Instant(milliseconds: $0)))""# } ?? ""
         let body = #"{"type":"\#(type)","sequence":"\#(sequence)","data":{"room":"\#(room.text)"\#(due)}}"#
         return .delivery(SchedulerChannel.events, Array(body.utf8))
+    }
+
+    /// The event of a window, which a standby alone hears.
+    static func window(_ room: RoomID, _ sequence: Int64, dueAt: Int64) -> Scheduler.Input {
+        let due = TimeText.text(Instant(milliseconds: dueAt))
+        let data = #"{"room":"\#(room.text)","nextDueAt":"\#(due)"}"#
+        let body = #"{"type":"session.window.opened","sequence":"\#(sequence)","data":\#(data)}"#
+        return .delivery(SchedulerChannel.windows, Array(body.utf8))
     }
 
     static func answer(_ correlation: ShortString?, _ body: [UInt8]) -> Scheduler.Input {

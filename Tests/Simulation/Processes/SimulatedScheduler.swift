@@ -31,7 +31,9 @@ final class SimulatedScheduler: Process {
         }
         scheduler = Scheduler(
             id: tokens.next(), topology: topology,
-            outlet: Scheduler.Outlet { publisher.publish($0, on: 0, generation: $1) },
+            outlet: Scheduler.Outlet(
+                publish: { publisher.publish($0, on: 0, generation: $1) },
+                listen: { [unowned consumer] in $1 ? consumer.openChannel($0) : consumer.closeChannel($0) }),
             answersQueue: { plans.answersQueue }, clock: clock, log: log)
         watch = TopologyWatch(reopen: reopen)
         links = [consumer, publisher]
