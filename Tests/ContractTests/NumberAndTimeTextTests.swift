@@ -1,9 +1,12 @@
-import Contract
 import RoomCore
 import Testing
 
+@testable import Contract
+
 @Suite("Numbers and times on the wire")
 struct NumberAndTimeTextTests {
+    private func text(_ number: ShortDecimal) -> String { JSONWriter.bytes { $0.decimal(number) }.text }
+
     @Test(
         "minutes have up to four decimals, half up",
         arguments: [
@@ -15,7 +18,7 @@ struct NumberAndTimeTextTests {
             (.max, "153722867280912.9301"), (.min, "-153722867280912.9301"),
         ] as [(Int64, String)])
     func minutes(milliseconds: Int64, text: String) {
-        #expect(NumberText.minutes(TimeSpan(milliseconds: milliseconds)) == text)
+        #expect(self.text(ShortDecimal(minutes: TimeSpan(milliseconds: milliseconds))) == text)
     }
 
     @Test(
@@ -25,7 +28,7 @@ struct NumberAndTimeTextTests {
             (-5, "-0.005"),
         ] as [(Int64, String)])
     func seconds(milliseconds: Int64, text: String) {
-        #expect(NumberText.seconds(TimeSpan(milliseconds: milliseconds)) == text)
+        #expect(self.text(ShortDecimal(seconds: TimeSpan(milliseconds: milliseconds))) == text)
     }
 
     @Test(

@@ -44,11 +44,10 @@ struct ContentAssembler: Sendable {
     mutating func header(
         bodySize: UInt64, properties: Properties, largeBodyBudget: Int = .max
     ) throws(AMQPError) -> Content? {
-        let taken = exchange(&state, with: .idle)
-        guard case .header(let method) = taken else {
-            state = taken
+        guard case .header(let method) = state else {
             throw .protocolViolation("a content header came without a message")
         }
+        state = .idle
         guard bodySize > 0 else {
             return Content(method: method, properties: properties, body: .bytes([]))
         }
@@ -62,13 +61,11 @@ struct ContentAssembler: Sendable {
     }
 
     mutating func body(_ fragment: [UInt8]) throws(AMQPError) -> Content? {
-        // Taken out, so that `bytes` is the array's only owner and grows in place.
-        let taken = exchange(&state, with: .idle)
-        guard case .body(let method, let properties, let size, let isHeld, let received, var bytes) = taken
-        else {
-            state = taken
-            throw .protocolViolation("a content body came without a header")
-        }
+        guard case .body = state,
+            // Taken out, so that `bytes` is the array's only owner and grows in place.
+            case .body(let method, let properties, let size, let isHeld, let received, var bytes) = exchange(
+                &state, with: .idle)
+        else { throw .protocolViolation("a content body came without a header") }
         let (sum, overflow) = received.addingReportingOverflow(UInt64(fragment.count))
         guard !overflow, sum <= size else {
             throw .protocolViolation("a body is larger than its header announced")

@@ -59,7 +59,7 @@ package enum CommandDecoder {
         let media = type.bytes.prefix { $0 != UInt8(ascii: ";") }.drop(while: isSpace).reversed()
             .drop(while: isSpace).reversed()
         let lowercased = media.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 + 0x20 : $0 }
-        guard lowercased.elementsEqual("application/json".utf8) else {
+        guard lowercased.elementsEqual(json.bytes) else {
             throw FieldProblem(
                 "content_type \(PrintableText.quoted(type.description)) is not supported: send application/json or none"
             )

@@ -14,20 +14,23 @@ struct JSONWriter {
 
     private init(_ memory: UnsafeMutableBufferPointer<UInt8>) { self.memory = memory }
 
+    /// Room for any event or reply whose names are not unusually long.
+    private static let usualCapacity = 1_024
+
     /// The bytes of what `body` writes.
-    static func bytes(capacity: Int = 512, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+    static func bytes(capacity: Int = usualCapacity, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
         var needed = 0
         let written = [UInt8](unsafeUninitializedCapacity: capacity) { memory, initialized in
             var writer = JSONWriter(memory)
             body(&writer)
             needed = writer.count
-            initialized = min(needed, memory.count)
+            initialized = needed <= memory.count ? needed : 0
         }
-        return needed <= written.count ? written : bytes(capacity: needed, body)
+        return needed == written.count ? written : bytes(capacity: needed, body)
     }
 
     /// The bytes of one object.
-    static func object(capacity: Int = 512, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+    static func object(capacity: Int = usualCapacity, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
         bytes(capacity: capacity) { $0.object(body) }
     }
 

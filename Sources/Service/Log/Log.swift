@@ -149,7 +149,8 @@ package final class Log: Sendable {
     /// Lines of one moment, written together: what happened to hundreds of rooms at once costs a few calls.
     package struct Bundle {
         private let log: Log
-        private let time: String
+        /// That of the first line.
+        private lazy var time = log.time(log.clock.nowMilliseconds())
         private var bytes: [UInt8] = []
         private var count: Int64 = 0
 
@@ -158,8 +159,6 @@ package final class Log: Sendable {
 
         fileprivate init(log: Log) {
             self.log = log
-            time = log.time(log.clock.nowMilliseconds())
-            bytes.reserveCapacity(2 * Self.piece)
         }
 
         package mutating func debug(_ message: StaticString, _ fields: @autoclosure () -> LogFields) {
@@ -172,6 +171,7 @@ package final class Log: Sendable {
 
         private mutating func add(_ level: Level, _ message: StaticString, _ fields: () -> LogFields) {
             guard level >= log.lowest else { return }
+            if count == 0 { bytes.reserveCapacity(2 * Self.piece) }
             let end = bytes.count
             log.append(level, message, fields(), time: time, to: &bytes)
             if bytes.count > Self.piece { flush(upTo: end) }
