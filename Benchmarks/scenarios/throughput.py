@@ -54,8 +54,6 @@ def run(bench):
         if "floor" in samples:
             rates = [[sample["rate"] for sample in row] for row in (mine, samples["floor"])]
             figures[contender.name]["ofFloor"] = summary(ratios(*rates))
-        # What latency is measured at parts of.
-        bench.memory["throughput", contender.name] = figures[contender.name]["rate"]["median"]
     return figures
 
 
