@@ -167,11 +167,11 @@ class Scripted(Contender):
             "PYTHONPATH": str(HERE),
         }
 
-    def command(self):
+    def arguments(self):
         return [sys.executable, str(HERE / self.script)]
 
     def start(self, count):
-        self.process = Process(self.command(), self.environment(), str(self.lab.directory), self.name)
+        self.process = Process(self.arguments(), self.environment(), str(self.lab.directory), self.name)
 
     def usage(self):
         return tree_usage(self.process.pid)
@@ -210,7 +210,7 @@ class Celery(Scripted):
 
         self.lab.ask(delete)
 
-    def command(self):
+    def arguments(self):
         options = ["--pool=prefork", "--concurrency=2", "--loglevel=WARNING", "--without-gossip", "--without-mingle"]
         return [
             os.path.join(sys.prefix, "bin/celery"),

@@ -11,7 +11,7 @@ package import Service
 /// has just heard one with a smaller id waits a moment and drops what that one has fired.
 ///
 /// Who fires a window learns from the worker's answer when the room is due next, hundreds of rooms in one message, and
-/// does not listen to the events of windows. One that waits for another gets no answers, so it does: see `windows`.
+/// does not listen to the events of windows. One that waits for another gets no answers, so it does: see `followWindows`.
 ///
 /// One thread drives it: `handle` takes what has arrived, `run` does what is due and says how long to wait.
 package final class Scheduler {
@@ -218,10 +218,14 @@ package final class Scheduler {
         case .channelOpened(let channel, _):
             listening.insert(channel)
             lastError[channelName(channel)] = nil
-            // What came before a channel was open is in the snapshot only.
-            if listening.isSuperset(of: SchedulerChannel.all) { wantSnapshot(at: uptime) }
+            // What came before a channel was open is in the snapshot only; windows that were missed can wait for it.
+            if channel == SchedulerChannel.windows {
+                if case .idle = snapshot { snapshot = .idle(nextAt: uptime) }
+            } else if listening.isSuperset(of: SchedulerChannel.all) {
+                wantSnapshot(at: uptime)
+            }
             // An exchange that was made anew knows of neither queue.
-            if channel == SchedulerChannel.events, listening.contains(SchedulerChannel.windows) {
+            if channel == SchedulerChannel.events, followsWindows {
                 for isWanted in [false, true] { outlet.listen(SchedulerChannel.windows, isWanted) }
             }
         case .channelClosed(let channel, _, let error, _):
@@ -307,6 +311,8 @@ package final class Scheduler {
             return
         }
         if tick.scheduler.utf8.lexicographicallyPrecedes(id.utf8) { elderHeardAt = uptime }
+        // Who waits for nobody does not hear what became of others' ticks: it goes by its own.
+        guard isStandby(at: uptime) else { return }
         let workerNow = clock.nowMilliseconds() + offset.milliseconds
         agenda.noteFired(tick.rooms, workerNow: workerNow, uptime: uptime)
         guard !heldBack.isEmpty else { return }

@@ -176,12 +176,13 @@ package final class SchedulerPlans: Sendable {
                 startsOpen: startsOpen)
         }
         // Bound again each time: whoever makes an exchange anew before it is missed here does not know of these queues.
-        let bindings = [events, ticks].flatMap { $0?.declarations ?? [] }.filter {
+        let bindings = [events, ticks, answers(token)].flatMap { $0?.declarations ?? [] }.filter {
             if case .bindQueue = $0.declaration { true } else { false }
         }
         return [
             listen(events, .events), listen(ticks, .ticks), listen(answers(token), .replies),
-            ChannelPlan(declare: topology.declarations(.passive, parts: [.events, .ticks]) + bindings),
+            ChannelPlan(
+                declare: topology.declarations(.passive, parts: [.events, .ticks, .replies]) + bindings),
             listen(windows, .events, startsOpen: false),
         ]
     }

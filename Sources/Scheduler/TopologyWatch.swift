@@ -1,6 +1,6 @@
 package import AMQP
 
-/// Notices that an exchange which brings the session events or the others' ticks was deleted.
+/// Notices that an exchange which brings session events, the others' ticks or answers was deleted.
 ///
 /// No channel that listens closes with it: the scheduler would only be deaf. A channel of its own looks for them and binds
 /// again from time to time; where one is missing, the listening channels are opened anew, which declares it, binds to it
@@ -29,8 +29,7 @@ package struct TopologyWatch {
         case .channelClosed(SchedulerChannel.watch, _, let error, _):
             isOpen = false
             guard error?.kind == .notFound else { return true }
-            reopen(SchedulerChannel.events)
-            reopen(SchedulerChannel.ticks)
+            SchedulerChannel.all.sorted().forEach(reopen)
         default:
             return false
         }

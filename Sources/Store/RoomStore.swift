@@ -42,8 +42,9 @@ package protocol RoomStore: AnyObject {
     func overdue(at now: Instant, after last: RoomID?, limit: Int) throws(StoreError) -> OverduePage
 
     /// Does what commits have put off, such as moving a write-ahead log into the database. It takes as long as some
-    /// commits, so it is for after what they brought has been sent; all is durable without it.
-    func moveLog()
+    /// commits, so it is for after what they brought has been sent; all is durable without it. False where there was
+    /// nothing to do yet.
+    func moveLog() throws(StoreError) -> Bool
 
     /// Removes what its retention no longer keeps, looking at no more than `limit` rows of a kind.
     func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount

@@ -294,6 +294,20 @@ extension Worker {
         }
     }
 
+    /// While the broker works on what was sent. A failure is said once, until it has gone well again.
+    func moveLog() {
+        do throws(StoreError) {
+            if try store.moveLog() { saidLogStays = false }
+        } catch {
+            guard !saidLogStays else { return }
+            saidLogStays = true
+            counters.storeFailures += 1
+            log.error(
+                "the store's write-ahead log cannot be moved into its database and grows: tried again with each commit",
+                ["error": error.description])
+        }
+    }
+
     func prune(at uptime: Int64) {
         guard phase == .serving, !health.isFailing, uptime >= pruneAt else { return }
         do throws(StoreError) {

@@ -61,6 +61,8 @@ package final class Worker {
     var servesAfterDraining = false
     /// How often in turn the search for overdue rooms has failed.
     var searchFailures = 0
+    /// Whether it was said that the store's log stays where it is.
+    var saidLogStays = false
     var intake = Intake()
     /// Rooms that the store fails on while it works for others.
     var aside = Aside()
@@ -149,8 +151,7 @@ package final class Worker {
         }
         collectProgress()
         send(at: uptime)
-        // While the broker works on what was sent.
-        store.moveLog()
+        moveLog()
         markPublished(at: uptime)
         prune(at: uptime)
         declareTopology(at: uptime)

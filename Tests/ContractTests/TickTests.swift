@@ -56,7 +56,7 @@ struct TickTests {
             ])
         #expect(
             answer.encode().text
-                == #"{"serverTime":"2026-11-29T12:20:00.000Z","rooms":[{"room":"a","#
+                == #"{"serverTime":"2026-11-29T12:20:00.000Z","idle":[{"room":"a","#
                 + #""nextDueAt":"2026-11-29T12:20:00.000Z","sequence":4},{"room":"b","nextDueAt":null,"sequence":0}]}"#
         )
         #expect(TickAnswer.decode(answer.encode()) == answer)

@@ -2,7 +2,7 @@ import RoomCore
 package import Store
 
 extension MemoryStore {
-    package func moveLog() {}
+    package func moveLog() throws(StoreError) -> Bool { false }
 
     package func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount {
         try run(.prune) { () throws(StoreError) in

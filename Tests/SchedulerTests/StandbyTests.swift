@@ -81,6 +81,16 @@ struct StandbyTests {
         #expect(bench.followed == [true, false])
     }
 
+    @Test("A younger one's tick puts nothing off: its answer goes to the younger one alone")
+    func younger() throws {
+        let bench = try SchedulerBench.ready(id: "m", ["r": [30_000]])
+        bench.pass(28_900)
+        bench.handle(.tick("z", ["r"]))
+        bench.pass(1_000)
+        #expect(bench.fired("r") == [30_000])
+        #expect(bench.followed == [])
+    }
+
     @Test("Exchanges that were made anew are bound to by both queues")
     func windowsAgain() throws {
         let bench = try standby([:])

@@ -128,6 +128,45 @@ struct SQLiteCostTests {
         #expect(Double(last) / Double(first) < 1.5, "\(first) and \(last) steps")
     }
 
+    @Test("a search for overdue rooms among many that ended looks at those that live")
+    func overdueAmongEnded() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        try store.putNew((0..<1_000).map { Room.running(RoomID("ended \($0)")).ended(at: .noon) })
+        try store.putNew((0..<10).map { .running(RoomID("live \($0)")) })
+        var (found, pages): ([RoomID], Int) = ([], 0)
+        var last: RoomID?
+        repeat {
+            let page = try store.overdue(at: .latest, after: last, limit: 20)
+            found += page.rooms
+            last = page.next
+            pages += 1
+        } while last != nil
+        #expect(found == (0..<10).map { RoomID("live \($0)") })
+        #expect(pages == 2)
+    }
+
+    @Test("what commits put off is moved into the database once it has grown, and the log begins again")
+    func moveLog() throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+        #expect(try !store.moveLog(), "nothing has grown yet")
+        let before = try store.statistics().databaseBytes
+        var (grown, batch) = (Int64(0), 0)
+        while grown <= 9 << 20, batch < 20 {
+            try store.putNew((0..<20_000).map { .running(RoomID("\(batch) \($0)")) })
+            grown = try store.statistics().journalBytes
+            batch += 1
+        }
+        #expect(try store.moveLog())
+        #expect(try !store.moveLog())
+        try store.put(.running("one more"))
+        let after = try store.statistics()
+        #expect(after.journalBytes <= grown, "the log begins again from its start")
+        let file = try #require(FileIdentity(of: folder.file()))
+        #expect(file.size > before && file.size >= after.databaseBytes - 65_536)
+    }
+
     @Test("a commit behind its load looks at no row again, and a later one writes nothing over a newer row")
     func heads() throws {
         let folder = try TemporaryFolder()

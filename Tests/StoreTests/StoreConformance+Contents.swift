@@ -201,8 +201,8 @@ extension StoreConformance {
             calls += 1
         } while last != nil
         #expect(found == expected)
-        // Those that ended or are not due yet are looked at too.
-        #expect(calls == (expected.count + 2) / 5 + 1)
+        // Those that ended or are not due yet may be looked at too.
+        #expect(calls <= (expected.count + 2) / 5 + 1)
         // What was brought up to date leaves the page.
         try store.put(Room.running("due now").ended(at: .noon(plus: 60)))
         #expect(

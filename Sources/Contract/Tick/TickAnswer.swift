@@ -3,7 +3,7 @@ package import RoomCore
 /// What a worker answers to a tick: how its rooms stand once it was decided. Internal to Overtime.
 ///
 /// It says of hundreds of rooms in one message what their events say one by one, so that who fired them need not hear
-/// these events.
+/// these events. On the wire the field is `idle`: it began as that of rooms with nothing due, and no other answer has it.
 package struct TickAnswer: Hashable, Sendable {
     package struct Row: Hashable, Sendable {
         package let room: RoomID
@@ -31,7 +31,7 @@ package struct TickAnswer: Hashable, Sendable {
     package func encode() -> [UInt8] {
         JSONWriter.object(capacity: 64 + rooms.count * 112) { writer in
             writer.field("serverTime", serverTime)
-            writer.field("rooms", array: rooms) { writer, entry in
+            writer.field("idle", array: rooms) { writer, entry in
                 writer.object { writer in
                     writer.field("room", entry.room)
                     writer.field("nextDueAt", entry.nextDueAt)
@@ -43,7 +43,7 @@ package struct TickAnswer: Hashable, Sendable {
 
     package static func decode(_ body: [UInt8]) -> TickAnswer? {
         guard case .success(let whole) = StrictJSON.parse(body, maximumBytes: StrictJSON.maximumAnswerBytes),
-            let serverTime = whole["serverTime"]?.instant, let values = whole["rooms"]?.array
+            let serverTime = whole["serverTime"]?.instant, let values = whole["idle"]?.array
         else { return nil }
         var rooms: [Row] = []
         rooms.reserveCapacity(values.count)

@@ -177,12 +177,14 @@ final class Connection {
             }, pages)
     }
 
-    /// Moves the log into the database once it has grown. A failure loses nothing and is not told: all is in the log still,
-    /// the next commit has it tried again, and a disk that takes no more takes no commit either.
-    func moveLog() {
-        guard let logPages, logPages.pointee >= Self.logPagesAtMost else { return }
+    /// Moves the log into the database once it has grown; false where it has not. A failure loses nothing: all is in the
+    /// log still, which grows until a later try succeeds.
+    func moveLog() throws(StoreError) -> Bool {
+        guard let logPages, logPages.pointee >= Self.logPagesAtMost else { return false }
         logPages.pointee = 0
-        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        let result = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        guard result == SQLITE_OK else { throw StoreError.ofSQLite(result, on: handle, path: path) }
+        return true
     }
 
     /// Copies the whole log into the database and syncs it.

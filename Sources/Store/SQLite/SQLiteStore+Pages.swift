@@ -48,14 +48,16 @@ extension SQLiteStore {
         at now: Instant, after last: RoomID?, limit: Int
     ) throws(StoreError) -> OverduePage {
         try reading { link throws(StoreError) in
-            let row = link.statements.overduePage
+            if last == nil { livesFew = false }
+            let row = livesFew ? link.statements.overdueLivePage : link.statements.overduePage
             defer { row.reset() }
             row.bind(1, Self.successor(of: last?.text))
             row.bind(2, Int64(max(limit, 0)))
             var page = OverduePage()
-            var seen = 0
+            var (seen, live) = (0, 0)
             while try row.step() {
                 seen += 1
+                live += Int(row.integer(2))
                 let isDue = row.optionalInteger(1).map { $0 <= now.milliseconds } ?? false
                 guard isDue || seen == limit else { continue }
                 guard let room = row.text(0).map({ RoomID($0) }) else {
@@ -64,6 +66,7 @@ extension SQLiteStore {
                 if isDue { page.rooms.append(room) }
                 if seen == limit { page.next = room }
             }
+            livesFew = livesFew || live * 4 < seen
             return page
         }
     }

@@ -31,6 +31,9 @@ package final class SQLiteStore: RoomStore {
     /// Of the rooms that were loaded last: their commit need not look again, since it compares the version as it writes.
     var heads: [RoomID: RoomRow.Head] = [:]
 
+    /// Whether the search for overdue rooms that is under way met few live ones.
+    var livesFew = false
+
     /// A connection and what is known only with it.
     struct Link {
         let connection: Connection
@@ -121,7 +124,7 @@ package final class SQLiteStore: RoomStore {
         return opened
     }
 
-    package func moveLog() { link?.connection.moveLog() }
+    package func moveLog() throws(StoreError) -> Bool { try link?.connection.moveLog() ?? false }
 
     /// The connection as it is between two transactions.
     func liveConnection() throws(StoreError) -> Connection { try ready().connection }

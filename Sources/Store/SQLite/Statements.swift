@@ -10,7 +10,7 @@ final class Statements {
 
     let definition, definitionsByDigest, insertDefinition, countDefinition, removeUnusedDefinition: Statement
 
-    let livePage, overduePage, participantPage: Statement
+    let livePage, overduePage, overdueLivePage, participantPage: Statement
 
     let putLeftover, leftovers, leftoverRows, removeLeftover: Statement
     let oldAnswers, removeAnswer: Statement
@@ -80,9 +80,12 @@ final class Statements {
 
         livePage = try connection.statement(
             "SELECT \(RoomRow.columns) FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id")
-        // Along the table itself, ended rooms and all: by the index of live ones each row would be looked up again.
+        // Along the table itself, as by the index of live rooms each row would be looked up again; by that index where
+        // few rooms live.
         overduePage = try connection.statement(
-            "SELECT id, due_at FROM rooms WHERE id >= ?1 ORDER BY id LIMIT ?2")
+            "SELECT id, due_at, phase < 2 FROM rooms WHERE id >= ?1 ORDER BY id LIMIT ?2")
+        overdueLivePage = try connection.statement(
+            "SELECT id, due_at, 1 FROM rooms WHERE phase < 2 AND id >= ?1 ORDER BY id LIMIT ?2")
         participantPage = try connection.statement(
             """
             SELECT user, role, joined_at FROM participants

@@ -86,7 +86,7 @@ final class FlakyStore: RoomStore {
         }
     }
 
-    func moveLog() { real.moveLog() }
+    func moveLog() throws(StoreError) -> Bool { try real.moveLog() }
 
     func prune(_ retention: Retention, limit: Int) throws(StoreError) -> PruneCount {
         try call(.prune, writes: true) { () throws(StoreError) in try real.prune(retention, limit: limit) }
