@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "fail.h"
+
 static int64_t read_clock(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
@@ -24,9 +26,15 @@ double cpu_seconds(void) {
 }
 
 long peak_kib(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
+  // Not `ru_maxrss`, which a process has from the one that started it.
+  long peak = 0;
+  char line[256];
+  FILE *status = fopen("/proc/self/status", "r");
+  if (!status) fail("/proc/self/status cannot be read");
+  while (fgets(line, sizeof line, status))
+    if (sscanf(line, "VmHWM: %ld", &peak) == 1) break;
+  fclose(status);
+  return peak;
 }
 
 void format_instant(int64_t realtime, char text[INSTANT_LENGTH + 1]) {
