@@ -118,6 +118,6 @@ enum Schema {
     private static let traces = "ALTER TABLE outbox ADD COLUMN trace TEXT;"
 
     /// Each of these cost every command a page or two that was written somewhere at random. Overdue rooms are looked for
-    /// among the live ones, at the start only; old answers are those with the lowest numbers.
+    /// room by room, at the start and after a failure only; old answers are those with the lowest numbers.
     private static let fewerIndexes = "DROP INDEX rooms_due; DROP INDEX answers_by_time;"
 }
