@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak bench lint build up down clean
+.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak bench lint build docs up down clean
 
 SECONDS := 60
 
@@ -63,6 +63,10 @@ lint: ## Check formatting and scripts
 build: ## Build overtime for release
 	@scripts/install-deps
 	swift build -c release --product overtime
+
+docs: ## Build the library's documentation into .build/docs
+	@scripts/install-deps
+	@scripts/docs
 
 up: ## Start broker, worker and scheduler in the background
 	@scripts/install-deps

@@ -249,11 +249,11 @@ struct DeadLetterBoxTests {
         try await DeadLetterBroker.aside {
             let broker = try DeadLetterBroker()
             let pass = broker.pass().pass
-            guard case .missing(let queue)? = pass.failure else {
+            guard case .noWorker(let text)? = pass.failure else {
                 Issue.record("\(String(describing: pass.failure))")
                 return
             }
-            #expect(queue == broker.topology.dead.description)
+            #expect(text == "there is no queue \(broker.topology.dead)")
         }
     }
 }

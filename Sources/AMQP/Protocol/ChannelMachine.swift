@@ -59,6 +59,7 @@ struct ChannelMachine: Sendable {
         if plan.prefetch > 0 { steps.append(.qos(prefetch: plan.prefetch)) }
         if plan.confirms { steps.append(.confirmSelect) }
         steps += plan.consumers.map { .consume($0) }
+        if plan.settlesConsumers { steps.append(.qos(prefetch: plan.prefetch)) }
         self.steps = steps.reversed()
     }
 

@@ -37,13 +37,17 @@ package struct ChannelPlan: Hashable, Sendable {
     package var largeBodyBudget: Int
     /// Whether the numbers of messages and consumers of each declared queue are told (`queueCounted`).
     package var countsMessages: Bool
+    /// Whether the channel counts as open only when the broker has answered once more after the consumers: a stream's
+    /// consumer is confirmed before it is attached, and what is published in between would be missed.
+    package var settlesConsumers: Bool
     /// Whether the channel opens by itself with the connection, before anybody has asked for either.
     package var startsOpen: Bool
 
     package init(
         declare: [DeclarationStep] = [], confirms: Bool = false, prefetch: UInt16 = 0,
         consumers: [ConsumerPlan] = [], maximumBodyBytes: Int = ChannelPlan.defaultMaximumBodyBytes,
-        largeBodyBudget: Int = .max, countsMessages: Bool = false, startsOpen: Bool = true
+        largeBodyBudget: Int = .max, countsMessages: Bool = false, settlesConsumers: Bool = false,
+        startsOpen: Bool = true
     ) {
         self.declare = declare
         self.confirms = confirms
@@ -52,6 +56,7 @@ package struct ChannelPlan: Hashable, Sendable {
         self.maximumBodyBytes = maximumBodyBytes
         self.largeBodyBudget = largeBodyBudget
         self.countsMessages = countsMessages
+        self.settlesConsumers = settlesConsumers
         self.startsOpen = startsOpen
     }
 }

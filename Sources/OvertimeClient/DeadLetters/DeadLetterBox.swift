@@ -55,7 +55,7 @@ package final class DeadLetterBox {
         package var otherReaders = 0
         package var outcomes: [LetterID: Outcome] = [:]
         /// Why it ended before its end; everything above still holds.
-        package var failure: RequestFailure?
+        package var failure: OvertimeError?
         /// No letter that was acknowledged is in the queue any more.
         package var isSettled = false
 
@@ -76,11 +76,7 @@ package final class DeadLetterBox {
     }
 
     /// Whom a retried command is sent as.
-    ///
-    /// With a certificate it is the broker that makes the name of it.
-    package var user: ShortString? {
-        connection.login == .password ? ShortString(connection.endpoint.user) : nil
-    }
+    package var user: ShortString? { connection.publisher }
 
     /// Looks at every letter once, until `deadline` of the monotonic clock (milliseconds). `judge` is asked in the order
     /// of the queue.

@@ -109,12 +109,12 @@ final class DeadLetterPass {
     /// Acknowledged letters make room for others; the rest is held until the end.
     private var limit: Int { DeadLetterBox.maximumHeld + reader.settledCount }
 
-    private var timeUp: RequestFailure {
+    private var timeUp: OvertimeError {
         let isConnected = count != nil && publisher?.isReady != false
-        return isConnected || isLookingAgain ? .noReply : .unreachable(lastError)
+        return isConnected || isLookingAgain ? .noReply : .unreachable(lastError.map { "\($0)" } ?? "")
     }
 
-    private func given(up failure: RequestFailure) -> DeadLetterBox.Pass {
+    private func given(up failure: OvertimeError) -> DeadLetterBox.Pass {
         for retry in publisher?.open ?? [] {
             // What was never published is as it was.
             pass.outcomes[retry.id] = publisher?.hasPublished == true ? .unknown : nil
@@ -133,7 +133,7 @@ final class DeadLetterPass {
         awaited = (end.awaited, MonotonicClock.milliseconds() + Self.patience)
     }
 
-    private func take(_ event: Event, _ judge: Judge) -> RequestFailure? {
+    private func take(_ event: Event, _ judge: Judge) -> OvertimeError? {
         switch event {
         case .reader(let event): return read(event, judge)
         case .publisher(let event):
@@ -155,7 +155,7 @@ final class DeadLetterPass {
         }
     }
 
-    private func read(_ event: LinkEvent, _ judge: Judge) -> RequestFailure? {
+    private func read(_ event: LinkEvent, _ judge: Judge) -> OvertimeError? {
         switch event {
         case .queueCounted(DeadLetterReader.Channel.counting, let messages, _):
             counted(Int(messages))
@@ -168,7 +168,7 @@ final class DeadLetterPass {
         case .delivery(_, let delivery):
             take(delivery, judge)
         case .channelClosed(_, _, let error?, _):
-            if error.kind == .notFound { return .missing(queue: queue.description) }
+            if error.kind == .notFound { return .noWorker("there is no queue \(queue)") }
             return lost(error)
         case .channelClosed(DeadLetterReader.Channel.letters, _, nil, _):
             if isClosing { reader.count() }
@@ -220,10 +220,10 @@ final class DeadLetterPass {
     }
 
     /// A pass that has changed nothing begins anew; one that has could do something twice.
-    private func lost(_ error: AMQPError) -> RequestFailure? {
+    private func lost(_ error: AMQPError) -> OvertimeError? {
         lastError = error
-        if error.isConfiguration { return .broker(error) }
-        if hasActed || publisher?.hasPublished == true { return .unreachable(error) }
+        if error.isConfiguration { return .brokerRefuses("\(error)") }
+        if hasActed || publisher?.hasPublished == true { return .unreachable("\(error)") }
         restarts += 1
         pass = DeadLetterBox.Pass()
         numbering = LetterNumbering()

@@ -69,7 +69,7 @@ final class RetryPublisher {
         link.publish(next, on: 0, generation: generation)
     }
 
-    func take(_ event: LinkEvent) -> Result<[Settled], RequestFailure> {
+    func take(_ event: LinkEvent) -> Result<[Settled], OvertimeError> {
         switch event {
         case .channelOpened(_, let opened): generation = opened
         case .confirmed(_, let ids): return .success(settle(ids, .retried))
@@ -77,7 +77,9 @@ final class RetryPublisher {
         case .returned(_, let id, _, _): return .success(settle([id], .returned))
         case .channelClosed(_, _, let error?, _):
             generation = nil
-            if error.kind == .notFound { return .failure(.unroutable(exchange: exchange.description)) }
+            if error.kind == .notFound {
+                return .failure(.noWorker("no queue takes what is published to \(exchange)"))
+            }
             if let failure = failure(error) { return .failure(failure) }
         case .disconnected(let error, _):
             if let failure = failure(error) { return .failure(failure) }
@@ -87,9 +89,9 @@ final class RetryPublisher {
     }
 
     /// Before anything was published another try is safe.
-    private func failure(_ error: AMQPError) -> RequestFailure? {
-        if error.isConfiguration { return .broker(error) }
-        return hasPublished ? .unreachable(error) : nil
+    private func failure(_ error: AMQPError) -> OvertimeError? {
+        if error.isConfiguration { return .brokerRefuses("\(error)") }
+        return hasPublished ? .unreachable("\(error)") : nil
     }
 
     private func settle(_ ids: [UInt64], _ outcome: DeadLetterBox.Outcome) -> [Settled] {

@@ -28,4 +28,9 @@ package enum MonotonicClock {
     package static func milliseconds() -> Int64 {
         Int64(nanoseconds() / 1_000_000)
     }
+
+    /// Lets time pass without holding a thread; ends at once where the task is cancelled.
+    package static func pause(_ span: Duration) async {
+        try? await Task.sleep(for: span, clock: .continuous)
+    }
 }

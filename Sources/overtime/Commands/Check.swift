@@ -59,19 +59,17 @@ extension ProgramCommand {
     private static func checkWorker(
         _ composition: Composition, _ checklist: inout Checklist, until deadline: Int64
     ) {
-        let requester = Requester(
-            connection: composition.link("overtime check"), topology: composition.topology, component: "check"
-        )
-        defer { requester.close() }
         let clock = SystemClock()
         let sent = clock.nowMilliseconds()
-        switch requester.query(.state, topology: composition.topology, until: deadline) {
+        let answer = composition.asking("check") { overtime async throws(OvertimeError) in
+            let left = Duration.milliseconds(max(deadline - MonotonicClock.milliseconds(), 0))
+            return try await overtime.ask(.state, timeout: left)
+        }
+        switch answer {
+        case .failure(.brokerRefuses(let reason)):
+            checklist.bad("rights", "own queues and the exchange of queries: \(reason)")
         case .failure(let failure):
-            if case .broker(let error) = failure {
-                checklist.bad("rights", "own queues and the exchange of queries: \(error)")
-            } else {
-                checklist.bad("worker", failure.description)
-            }
+            checklist.bad("worker", failure.description)
         case .success(let body):
             let received = clock.nowMilliseconds()
             checklist.good("rights", "may declare queues of its own and publish queries")

@@ -1,5 +1,4 @@
-import AMQP
-import Contract
+import FoundationEssentials
 import OvertimeClient
 import RoomCore
 import Service
@@ -11,51 +10,28 @@ extension ProgramCommand {
         options: [.json, .timeout]
     ) { options throws(UsageError) in
         try refuseArguments(options)
+        let asJSON = options.has("json")
         let deadline = MonotonicClock.milliseconds() + (try timeout(options))
-        let composition = Composition.load(options)
-        let requester = Requester(
-            connection: composition.link("overtime rooms"), topology: composition.topology, component: "rooms"
-        )
-        defer { requester.close() }
-        var after: RoomID?
-        var count = 0
-        repeat {
-            let page: QueryPage<LiveRoom, RoomID>
-            switch requester.rooms(after: after, topology: composition.topology, until: deadline) {
-            case .failure(let failure): return report(failure)
-            case .success(let answer): page = answer
-            }
-            if count == 0, !page.rows.isEmpty, !options.has("json") { Output.line(RoomText.header) }
-            for room in page.rows {
-                if options.has("json") {
-                    Output.line(room.encode())
-                } else {
-                    Output.line(RoomText.line(room, now: page.serverTime))
+        let listed = Composition.load(options).asking("rooms") { overtime async throws(OvertimeError) in
+            var (after, count): (String?, Int) = (nil, 0)
+            repeat {
+                let left = Duration.milliseconds(max(deadline - MonotonicClock.milliseconds(), 0))
+                let page = try await overtime.rooms(after: after, timeout: left)
+                if count == 0, !page.rows.isEmpty, !asJSON { Output.line(RoomText.header) }
+                for room in page.rows {
+                    Output.line(asJSON ? room.json : RoomText.line(room, now: page.serverTime))
                 }
-            }
-            count += page.rows.count
-            after = page.next
-        } while after != nil
-        if count == 0, !options.has("json") { Output.line("no session is running or waiting") }
-        return .ok
-    }
-}
-
-extension Requester {
-    func rooms(
-        after: RoomID?, topology: Topology, until deadline: Int64
-    ) -> Result<QueryPage<LiveRoom, RoomID>, RequestFailure> {
-        query(.rooms(after: after, limit: 500), topology: topology, until: deadline).flatMap { body in
-            QueryReplyDecoder.rooms(body).mapError { _ in .noReply }
+                count += page.rows.count
+                after = page.next
+            } while after != nil
+            return count
         }
-    }
-
-    func query(_ query: Query, topology: Topology, until deadline: Int64) -> Result<[UInt8], RequestFailure> {
-        ask(
-            Request(
-                exchange: topology.queries, routingKey: .empty, body: QueryEncoder.encode(query),
-                isPersistent: false),
-            until: deadline)
+        switch listed {
+        case .failure(let failure): return report(failure)
+        case .success(let count):
+            if count == 0, !asJSON { Output.line("no session is running or waiting") }
+            return .ok
+        }
     }
 }
 
@@ -68,10 +44,10 @@ private enum RoomText {
                 + EventText.pad("CONNECTED", 11) + "EXTENSIONS", .dim)
     }
 
-    static func line(_ room: LiveRoom, now: Instant) -> String {
-        let left = room.endsAt.map { HumanTime.span($0 - now) } ?? "-"
-        let end = room.endsAt.map { HumanTime.clock($0) } ?? "-"
-        return EventText.pad(room.room.text, 23) + " " + EventText.pad(room.state.rawValue, 10)
+    static func line(_ room: Overtime.LiveRoom, now: Date) -> String {
+        let left = room.endsAt.map { HumanTime.span(Instant($0) - Instant(now)) } ?? "-"
+        let end = room.endsAt.map { HumanTime.clock(Instant($0)) } ?? "-"
+        return EventText.pad(room.room, 23) + " " + EventText.pad(room.state.rawValue, 10)
             + EventText.pad(left, 14)
             + EventText.pad(end, 10) + EventText.pad("\(room.connected)", 11) + "\(room.extensions)"
     }

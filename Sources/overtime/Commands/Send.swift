@@ -30,17 +30,11 @@ extension ProgramCommand {
         ]
     ) { options throws(UsageError) in
         let command = try CommandOptions.command(options)
-        let deadline = MonotonicClock.milliseconds() + (try timeout(options))
-        let composition = Composition.load(options)
-        let requester = Requester(
-            connection: composition.link("overtime send"), topology: composition.topology, component: "send")
-        defer { requester.close() }
+        let timeout = Duration.milliseconds(try timeout(options))
         let waits = !options.has("no-wait")
-        let answer = requester.ask(
-            Requester.Request(
-                exchange: composition.topology.commandsExchange,
-                routingKey: ShortString(command.room.text) ?? .empty, body: CommandEncoder.encode(command),
-                isPersistent: true, waitsForReply: waits), until: deadline)
+        let answer = Composition.load(options).asking("send") { overtime async throws(OvertimeError) in
+            try await overtime.send(command, waitsForReply: waits, timeout: timeout)
+        }
         switch answer {
         case .failure(let failure): return report(failure)
         case .success(let body):
@@ -55,11 +49,12 @@ extension ProgramCommand {
     }
 
     /// Says why there is no answer, and how the program ends.
-    static func report(_ failure: RequestFailure) -> ProcessExit {
+    static func report(_ failure: OvertimeError) -> ProcessExit {
         Output.error(failure.description)
         switch failure {
-        case .broker, .resources: return .configuration
-        case .unreachable, .unroutable, .missing, .refused, .noReply: return .noReply
+        case .brokerRefuses, .resources, .malformed: return .configuration
+        case .refused: return .refused
+        case .unreachable, .noWorker, .overloaded, .noReply, .cancelled, .closed, .unreadable: return .noReply
         }
     }
 }

@@ -22,7 +22,7 @@ enum TopologyCheck {
     /// Channels at a time: brokers allow 2,047 and less.
     private static let atOnce = 64
 
-    static func run(_ composition: Composition, until deadline: Int64) -> Result<Found, RequestFailure> {
+    static func run(_ composition: Composition, until deadline: Int64) -> Result<Found, OvertimeError> {
         let probes = probes(composition.topology)
         var found = Found()
         for first in stride(from: 0, to: probes.count, by: atOnce) {
@@ -34,7 +34,7 @@ enum TopologyCheck {
 
     private static func look(
         _ probes: [Probe], _ composition: Composition, until deadline: Int64, _ found: inout Found
-    ) -> RequestFailure? {
+    ) -> OvertimeError? {
         let mailbox = Mailbox<LinkEvent>()
         let link = Link(
             configuration: composition.link("overtime check"),
@@ -45,7 +45,7 @@ enum TopologyCheck {
         var lastError: AMQPError?
         while !waiting.isEmpty {
             let left = deadline - MonotonicClock.milliseconds()
-            guard left > 0 else { return .unreachable(lastError) }
+            guard left > 0 else { return .unreachable(lastError.map { "\($0)" } ?? "") }
             for event in mailbox.take(timeoutMilliseconds: left) {
                 switch event {
                 case .connected(let version, _): found.version = version
@@ -65,7 +65,7 @@ enum TopologyCheck {
                     found.missing.append((probes[index].name, remedy))
                 case .disconnected(let error, _):
                     lastError = error
-                    if error.isConfiguration { return .broker(error) }
+                    if error.isConfiguration { return .brokerRefuses("\(error)") }
                 default: break
                 }
             }

@@ -1,5 +1,5 @@
-import AMQP
 import Contract
+import FoundationEssentials
 import OvertimeClient
 import RoomCore
 import Service
@@ -31,46 +31,21 @@ extension ProgramCommand {
             return .configuration
         }
         Signals.block()
-        let mailbox = Mailbox<LinkEvent>()
+        let feed = Following(
+            room: options["room"], types: types, start: start, count: count, asJSON: options.has("json"))
+        let overtime = composition.client("watch")
+        let task = Task.detached { await feed.run(overtime) }
         do throws(WorkThread.Failure) {
-            try Signals.listen { _ in mailbox.close() }
+            try Signals.listen { _ in task.cancel() }
         } catch {
             Output.error(error.reason)
             return .configuration
         }
-        let feed = EventFeed(
-            connection: composition.link("overtime watch"), topology: composition.topology, types: types,
-            start: start,
-            mailbox: mailbox)
-        defer { feed.close() }
-        return follow(
-            feed, room: options["room"].map { RoomID($0) }, count: count, asJSON: options.has("json"))
-    }
-
-    private static func follow(_ feed: EventFeed, room: RoomID?, count: Int?, asJSON: Bool) -> ProcessExit {
-        var printed = 0
-        var isLost = false
-        while let outcome = feed.next(until: nil) {
-            switch outcome {
-            case .item(let item):
-                guard room == nil || room == item.event.room else { continue }
-                if asJSON { Output.line(item.body) } else { Output.line(EventText.line(item.event)) }
-                printed += 1
-                if printed == count { return .ok }
-            case .connected(let afterGap):
-                isLost = false
-                if afterGap {
-                    Output.error(
-                        "connected again; events of the meantime were missed: --from reads them from the log")
-                }
-            case .disconnected(let error):
-                if !isLost { Output.error("not connected, trying again: \(error)") }
-                isLost = true
-            case .failed(let failure): return report(failure)
-            case .stopped: return .ok
-            }
+        return Waiting.forValue {
+            let exit = await task.value
+            await overtime.close()
+            return exit
         }
-        return .ok
     }
 
     private static func eventTypes(_ options: Options) throws(UsageError) -> [String] {
@@ -82,15 +57,15 @@ extension ProgramCommand {
         return [type]
     }
 
-    private static func start(_ options: Options) throws(UsageError) -> FeedStart {
+    private static func start(_ options: Options) throws(UsageError) -> Overtime.Start {
         guard let text = options["from"] else { return .now }
-        if text == "first" { return .first }
-        if let instant = TimeText.instant(text) { return .time(instant) }
+        if text == "first" { return .beginning }
+        if let instant = TimeText.instant(text) { return .time(Date(instant)) }
         if let seconds = TimeText.instant(String(text.dropLast()) + ".000Z"), text.hasSuffix("Z") {
-            return .time(seconds)
+            return .time(Date(seconds))
         }
         if text.hasPrefix("-"), let ago = DurationText.parse(String(text.dropFirst())) {
-            return .time(Instant(milliseconds: SystemClock().nowMilliseconds() - ago))
+            return .time(Date(Instant(milliseconds: SystemClock().nowMilliseconds() - ago)))
         }
         throw UsageError("--from \(text) is no instant: first, 2026-11-29T12:40:00Z or -10m would be right")
     }
@@ -101,5 +76,55 @@ extension ProgramCommand {
             throw UsageError("--count \(text) is no number of events: 1 or more would be right")
         }
         return count
+    }
+}
+
+/// Prints what a sequence of events brings.
+private struct Following: Sendable {
+    let room: String?
+    let types: [String]
+    let start: Overtime.Start
+    let count: Int?
+    let asJSON: Bool
+
+    func run(_ overtime: Overtime) async -> ProcessExit {
+        let events: Overtime.Events
+        do throws(OvertimeError) {
+            events = try await overtime.events(of: room, from: start, limit: nil) { say($0) }
+        } catch .cancelled {
+            return .ok
+        } catch {
+            return ProgramCommand.report(error)
+        }
+        var printed = 0
+        for await notice in events {
+            switch notice {
+            case .event(let event):
+                guard types.isEmpty || types.contains(event.type) else { continue }
+                Output.line(asJSON ? event.json : EventText.line(event))
+                printed += 1
+                if printed == count {
+                    await events.close()
+                    return .ok
+                }
+            case .gap(let gap):
+                Output.error(text(gap))
+            }
+        }
+        return .ok
+    }
+
+    private func say(_ state: Overtime.FeedState) {
+        switch state {
+        case .connected(let isAgain): if isAgain { Output.error("connected again") }
+        case .disconnected(let reason): Output.error("not connected, trying again: \(reason)")
+        }
+    }
+
+    private func text(_ gap: Overtime.Gap) -> String {
+        guard let room = gap.room, let after = gap.after, let before = gap.before else {
+            return "events of the meantime were missed: --from reads what is in the log"
+        }
+        return "\(room): events between #\(after) and #\(before) were missed"
     }
 }

@@ -1,42 +1,46 @@
 import Contract
+import FoundationEssentials
 import OvertimeClient
 import RoomCore
 
 /// An event as a line for people.
 enum EventText {
-    static func line(_ event: WatchedEvent) -> String {
-        let time = Output.colour(HumanTime.clock(event.time, withMilliseconds: true), .dim)
-        let room = Output.colour(pad(event.room.text, 12), .bold)
+    static func line(_ event: Overtime.Event) -> String {
+        let time = Output.colour(HumanTime.clock(Instant(event.time), withMilliseconds: true), .dim)
+        let room = Output.colour(pad(event.room, 12), .bold)
         let number = Output.colour(pad("#\(event.sequence)", 5), .dim)
         return
             "\(time)  \(room) \(number) \(Output.colour(pad(event.type, 28), colour(event.type)))  \(details(event))"
     }
 
-    private static func details(_ event: WatchedEvent) -> String {
-        let data = event.data
-        func clock(_ field: String) -> String { data[field]?.instant.map { HumanTime.clock($0) } ?? "?" }
-        func text(_ field: String) -> String { data[field]?.string ?? "?" }
-        func count(_ field: String) -> String { data[field]?.integer.map(String.init) ?? "?" }
-        switch EventType(rawValue: event.type) {
-        case .roomOpened: return "for \(HumanTime.minutes(data["duration"]))"
-        case .sessionStarted: return "session \(count("session")), ends \(clock("endsAt"))"
-        case .participantJoined: return "\(text("user")) as \(text("role")), \(count("connected")) connected"
-        case .participantLeft: return "\(text("user")), \(count("connected")) connected"
-        case .participantRoleChanged: return "\(text("user")) is now \(text("role"))"
-        case .windowOpened:
-            let isFinal = data["final"]?.bool == true
-            let isExtendable = data["extendable"]?.bool == true
-            return (isFinal ? "final window, " : "window \(count("window")), ")
-                + HumanTime.minutes(data["timeLeft"])
-                + " left" + (isExtendable ? "" : ", not extendable")
-        case .sessionExtended:
-            return "+\(HumanTime.minutes(data["extendedTime"])) by "
-                + "\(data["by"]?.string ?? data["operator"]?.string ?? "?"), ends \(clock("endsAt"))"
-        case .destroyAcknowledged: return "to \(text("by"))"
-        case .sessionEnded:
-            let by = data["by"]?.string.map { " by \($0)" } ?? ""
-            return "\(text("cause"))\(by), \(count("participants")) disconnected"
-        case nil: return ""
+    private static func details(_ event: Overtime.Event) -> String {
+        switch event.content {
+        case .roomOpened(let opened): return "for \(span(opened.duration))"
+        case .sessionStarted(let started):
+            return "session \(event.session.map(String.init) ?? "?"), ends \(clock(started.endsAt))"
+        case .participantJoined(let one):
+            return "\(one.user) as \(one.role.rawValue), \(one.connected) connected"
+        case .participantLeft(let one): return "\(one.user), \(one.connected) connected"
+        case .participantRoleChanged(let one): return "\(one.user) is now \(one.role.rawValue)"
+        case .windowOpened(let opened):
+            return (opened.isFinal ? "final window, " : "window \(opened.window), ")
+                + "\(span(opened.timeLeft)) left" + (opened.isExtendable ? "" : ", not extendable")
+        case .sessionExtended(let extended):
+            return "+\(span(extended.extendedTime)) by \(name(extended.by)), ends \(clock(extended.endsAt))"
+        case .destroyAcknowledged(let moderator): return "to \(moderator)"
+        case .sessionEnded(let ended):
+            let by = ended.by.map { " by \($0)" } ?? ""
+            return "\(ended.cause.rawValue)\(by), \(ended.participants) disconnected"
+        case .other: return ""
+        }
+    }
+
+    private static func clock(_ date: Date) -> String { HumanTime.clock(Instant(date)) }
+    private static func span(_ duration: Duration) -> String { HumanTime.span(TimeSpan(duration)) }
+
+    private static func name(_ extender: Overtime.Extender) -> String {
+        switch extender {
+        case .user(let name), .operator(let name): name
         }
     }
 

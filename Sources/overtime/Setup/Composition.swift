@@ -1,6 +1,7 @@
 import AMQP
 import Contract
 import Glibc
+import OvertimeClient
 import RoomCore
 import Service
 import Worker
@@ -94,6 +95,28 @@ struct Composition {
             login: configuration.amqp.login == .certificate ? .certificate : .password,
             // Five tries of what is wrong for good fit into 30 s.
             backoff: AMQP.Backoff(maximum: .seconds(6)))
+    }
+
+    /// The library, under the configuration in force; own queues and the connection are named after the command.
+    func client(_ command: String) -> Overtime {
+        Overtime(
+            connection: link("overtime \(command)"), topology: topology, component: command,
+            timeout: .seconds(10))
+    }
+
+    /// Asks with a client of its own and waits.
+    func asking<Value: Sendable>(
+        _ command: String, _ body: @escaping @Sendable (Overtime) async throws(OvertimeError) -> Value
+    ) -> Result<Value, OvertimeError> {
+        let overtime = client(command)
+        return Waiting.forValue {
+            let result: Result<Value, OvertimeError>
+            do throws(OvertimeError) { result = .success(try await body(overtime)) } catch {
+                result = .failure(error)
+            }
+            await overtime.close()
+            return result
+        }
     }
 
     private var clientCertificate: LinkConfiguration.ClientCertificate? {
