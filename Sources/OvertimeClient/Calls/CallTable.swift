@@ -21,9 +21,17 @@ final class CallTable: Sendable {
         let continuation: CheckedContinuation<Answer, Never>
         var timer: Task<Void, Never>?
         var isPublished = false
-        var wasReturned = false
+        /// What became of it the last time.
+        var setback: Setback?
         /// Publications that the broker has not given back or refused.
         var arrived = 0
+    }
+
+    private enum Setback {
+        /// No queue took it.
+        case returned
+        /// A queue did not.
+        case refused
     }
 
     /// A publication without an outcome.
@@ -131,10 +139,13 @@ final class CallTable: Sendable {
 
     private func expire(_ number: UInt64) {
         let error = state.withLock { state -> OvertimeError in
-            let call = state.calls[number]
-            if let question = call?.question,
-                call?.wasReturned == true || state.missing.contains(question.kind)
-            {
+            guard let call = state.calls[number], let question = call.question else {
+                return .unreachable(state.lastError.map { "\($0)" } ?? "")
+            }
+            if call.setback == .refused {
+                return .overloaded("the broker refused the message: its queue is full or has no quorum")
+            }
+            if call.setback == .returned || state.missing.contains(question.kind) {
                 return .noWorker("no queue takes what is published to \(question.exchange)")
             }
             return .unreachable(state.lastError.map { "\($0)" } ?? "")
@@ -194,13 +205,9 @@ final class CallTable: Sendable {
         case .confirmed(_, let ids):
             for id in ids { confirmed(id) }
         case .refused(_, let ids):
-            for case let sent? in ids.map({ settle($0, hasArrived: false) }) {
-                fail(
-                    sent.call,
-                    .overloaded("the broker refused the message: its queue is full or has no quorum"))
-            }
+            for case let sent? in ids.map({ settle($0, hasArrived: false) }) { tryAgain(sent.call, .refused) }
         case .returned(_, let id, _, _):
-            if let sent = settle(id, hasArrived: false) { returned(sent.call) }
+            if let sent = settle(id, hasArrived: false) { tryAgain(sent.call, .returned) }
         case .channelOpened(let channel, let generation):
             opened(channel, generation)
         case .channelClosed(let channel, _, let error, _):
@@ -233,17 +240,17 @@ final class CallTable: Sendable {
         guard let sent = settle(id, hasArrived: true) else { return }
         let waits = state.withLock { state in
             state.missing.remove(sent.kind)
-            state.calls[sent.call]?.wasReturned = false
+            state.calls[sent.call]?.setback = nil
             return state.calls[sent.call]?.question?.waitsForReply ?? true
         }
         if !waits { finish(sent.call, .success([])) }
     }
 
-    /// A worker that is just starting declares the queue in a moment.
-    private func returned(_ number: UInt64) {
+    /// A worker that is just starting declares the queue in a moment; a queue has its quorum, or room, in another.
+    private func tryAgain(_ number: UInt64, _ setback: Setback) {
         state.withLock { state in
             state.calls[number]?.isPublished = false
-            state.calls[number]?.wasReturned = true
+            state.calls[number]?.setback = setback
         }
         Task { [weak self] in
             await MonotonicClock.pause(Self.retryInterval)

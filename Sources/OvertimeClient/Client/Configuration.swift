@@ -36,11 +36,14 @@ extension Overtime {
 
         /// PEM files: the certificate with its chain, and its key, which has no passphrase.
         public struct Certificate: Hashable, Sendable {
+            /// A path.
             public var certificateFile: String
+            /// A path; nobody but this program's user should read it.
             public var keyFile: String
             /// Whether it is the login too (SASL EXTERNAL), in place of the URL's user and password.
             public var isLogin: Bool
 
+            /// A certificate that is shown, and logs in only where that is asked for.
             public init(certificateFile: String, keyFile: String, isLogin: Bool = false) {
                 self.certificateFile = certificateFile
                 self.keyFile = keyFile

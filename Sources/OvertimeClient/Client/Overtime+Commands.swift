@@ -5,14 +5,18 @@ package import RoomCore
 
 /// The commands. Each throws `refused` where the worker decided against it, and what `OvertimeError` says where there is no
 /// decision.
-///
-/// `key` is the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
-/// `timeout` is how long to wait for the answer, the configuration's where it is nil. Cancelling the task ends the wait and
-/// not the command.
+/// Cancelling the task ends the wait and not the command.
 extension Overtime {
     /// Defines the room, and opens it again after an end.
     ///
     /// The same definition again changes nothing. During a session it counts for the next one.
+    ///
+    /// - Parameters:
+    ///   - room: 1 to 128 bytes, no control characters.
+    ///   - definition: what is left out takes the worker's default.
+    ///   - key: the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     @discardableResult
     public func open(
         _ room: String, _ definition: Definition = Definition(), key: String = newKey(),
@@ -23,7 +27,15 @@ extension Overtime {
 
     /// Connects a user; the first join starts the session, where the policy does not say otherwise.
     ///
-    /// - Parameter role: what is asked for, `participant` where nothing is; a room with a list of moderators goes by that.
+    /// Again while connected it changes nothing but the role.
+    ///
+    /// - Parameters:
+    ///   - room: which has to have been opened.
+    ///   - user: 1 to 128 bytes, no control characters.
+    ///   - role: what is asked for, `participant` where nothing is; a room with a list of moderators goes by that.
+    ///   - key: the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     @discardableResult
     public func join(
         _ room: String, user: String, role: Role? = nil, key: String = newKey(), timeout: Duration? = nil
@@ -33,6 +45,13 @@ extension Overtime {
     }
 
     /// Disconnects a user. The clock goes on, also when the room is empty.
+    ///
+    /// - Parameters:
+    ///   - room: where the user is.
+    ///   - user: who leaves.
+    ///   - key: the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     @discardableResult
     public func leave(
         _ room: String, user: String, key: String = newKey(), timeout: Duration? = nil
@@ -43,8 +62,12 @@ extension Overtime {
     /// Asks for more time, which is granted once in each window, to whoever is first.
     ///
     /// - Parameters:
+    ///   - room: whose session is to go on for longer.
     ///   - user: who asks; nil for an operator, whom the worker knows by this connection's user.
     ///   - by: how much, held within the policy's bounds; nil for the policy's default.
+    ///   - key: the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     @discardableResult
     public func extend(
         _ room: String, user: String?, by: Duration? = nil, key: String = newKey(), timeout: Duration? = nil
@@ -54,7 +77,12 @@ extension Overtime {
 
     /// Ends the session for everybody. Only a moderator may; others are refused with 5116.
     ///
-    /// - Parameter user: who asks; nil for an operator, whom the worker knows by this connection's user.
+    /// - Parameters:
+    ///   - room: whose session is to end.
+    ///   - user: who asks; nil for an operator, whom the worker knows by this connection's user.
+    ///   - key: the command's idempotency key: give your own where the call may have to be repeated after a crash of this program.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     @discardableResult
     public func destroy(
         _ room: String, user: String?, key: String = newKey(), timeout: Duration? = nil
@@ -63,6 +91,11 @@ extension Overtime {
     }
 
     /// Asks for the room's session and changes nothing.
+    ///
+    /// - Parameters:
+    ///   - room: which has to have been opened.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` where the worker decided against it; else see `OvertimeError`.
     public func status(_ room: String, timeout: Duration? = nil) async throws(OvertimeError) -> Reply<Void> {
         try await command(room, nil, .status, Self.newKey(), timeout) { _ in () }
     }

@@ -10,6 +10,7 @@ extension Overtime {
     /// - Parameters:
     ///   - last: the `next` of the page before; nil for the first.
     ///   - limit: rooms on a page, 1 to 1,000.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
     /// - Throws: `malformed` for a limit or a name that cannot be; else as a command.
     public func rooms(
         after last: String? = nil, limit: Int = 500, timeout: Duration? = nil
@@ -21,7 +22,14 @@ extension Overtime {
         }
     }
 
-    /// Who is connected to the room's session; see `rooms`. Throws `refused` for a room that was never opened.
+    /// Who is connected to the room's session.
+    ///
+    /// - Parameters:
+    ///   - room: which has to have been opened.
+    ///   - last: the `next` of the page before; nil for the first.
+    ///   - limit: users on a page, 1 to 1,000.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
+    /// - Throws: `refused` for a room that was never opened; else as `rooms`.
     public func participants(
         of room: String, after last: String? = nil, limit: Int = 500, timeout: Duration? = nil
     ) async throws(OvertimeError) -> Page<Participant> {

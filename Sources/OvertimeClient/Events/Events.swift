@@ -18,7 +18,9 @@ extension Overtime {
 
     /// What a sequence of events says.
     public enum Notice: Hashable, Sendable {
+        /// Something that happened in a room.
         case event(Event)
+        /// Something is missing in this place.
         case gap(Gap)
     }
 
@@ -29,6 +31,7 @@ extension Overtime {
         /// The sequences on both sides of what is missing, of which the first was heard and the other comes next; nil
         /// where they are not known.
         public let after: Int64?
+        /// See `after`.
         public let before: Int64?
 
         static let unknown = Gap(room: nil, after: nil, before: nil)
@@ -52,6 +55,7 @@ extension Overtime {
     ///
     /// - Parameters:
     ///   - room: only the events of this room; nil for all.
+    ///   - start: where to begin.
     ///   - timeout: how long to wait for the broker; nil for the configuration's.
     /// - Throws: `unreachable`, `brokerRefuses`, `noWorker` where there is no log, `malformed` for a start in the log where the
     ///   configuration says that there is none, `cancelled`, `closed`.
@@ -113,6 +117,7 @@ extension Overtime {
             await offPool { feed.close() }
         }
 
+        /// Gives one notice after the other.
         public struct Iterator: AsyncIteratorProtocol {
             let feed: EventFeed
             let client: Overtime

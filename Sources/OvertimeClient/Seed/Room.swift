@@ -14,7 +14,9 @@ extension Overtime {
     /// The rooms of a client share one sequence of events. Notices end when nobody keeps the room any more, and when it is left or
     /// over.
     public final class Room: Sendable {
+        /// The room's name.
         public let id: String
+        /// Whom the calls and notices are for.
         public let user: String
         private let client: Overtime
 
@@ -50,8 +52,12 @@ extension Overtime {
     /// already open, at once.
     ///
     /// - Parameters:
+    ///   - room: which has to have been opened.
+    ///   - user: who joins.
+    ///   - role: what is asked for; nil for `participant`.
     ///   - delegate: held weakly.
-    ///   - key: of the join; see `join`.
+    ///   - key: of the join; see there.
+    ///   - timeout: how long to wait for the answer; nil for the configuration's.
     /// - Throws: as `join` and `events`. After `noReply` and `cancelled` the user may be in the room all the same.
     public func enter(
         _ room: String, user: String, role: Role? = nil, delegate: any RoomDelegate, key: String = newKey(),

@@ -178,8 +178,6 @@ actor RoomDesk {
 }
 
 extension Duration {
-    /// With fractions.
-    fileprivate var minutes: Double {
-        Double(components.seconds) / 60 + Double(components.attoseconds) / 60e18
-    }
+    /// With fractions, as the wire has them.
+    fileprivate var minutes: Double { Double(TimeSpan(self).milliseconds) / 60_000 }
 }

@@ -8,8 +8,10 @@ extension Overtime {
         public var duration: Duration?
         /// Who is a moderator, whatever role is asked for; nobody else is then. Nil leaves it to each join.
         public var moderators: [String]?
+        /// The rules of its sessions; nil for the defaults.
         public var policy: Policy?
 
+        /// A definition of which everything may be left out.
         public init(duration: Duration? = nil, moderators: [String]? = nil, policy: Policy? = nil) {
             self.duration = duration
             self.moderators = moderators
@@ -21,6 +23,7 @@ extension Overtime {
     public struct Policy: Hashable, Sendable {
         /// How long before the end windows open: one to eight different spans, longest first. Default: 10 and 5 minutes.
         public var windows: [Duration]?
+        /// How much time one extension gives.
         public var `extension`: Extension?
         /// Default: anyone.
         public var extenders: Extenders?
@@ -33,6 +36,7 @@ extension Overtime {
         /// What may follow an ended session. Default: only another `open`.
         public var reopen: Reopening?
 
+        /// A policy of which everything may be left out.
         public init(
             windows: [Duration]? = nil, extension: Extension? = nil, extenders: Extenders? = nil,
             maxExtensions: Int? = nil, maxTotal: Duration? = nil, clock: Clock? = nil,
@@ -56,6 +60,7 @@ extension Overtime {
             /// What is given where nothing is asked for. Default: `min`.
             public var `default`: Duration?
 
+            /// Bounds of which each may be left out.
             public init(min: Duration? = nil, max: Duration? = nil, default: Duration? = nil) {
                 self.min = min
                 self.max = max
@@ -63,20 +68,30 @@ extension Overtime {
             }
         }
 
+        /// Who may extend a session.
         public enum Extenders: String, Hashable, Sendable, CaseIterable {
             /// Any connected user.
             case anyone
+            /// Moderators only.
             case moderators
         }
 
+        /// What starts a session.
         public enum Clock: String, Hashable, Sendable, CaseIterable {
+            /// The first user who joins.
             case firstJoin = "first-join"
+            /// The first moderator; who comes earlier waits.
             case firstModerator = "first-moderator"
+            /// The opening of the room, with nobody in it.
             case open
         }
 
+        /// What may follow an ended session.
         public enum Reopening: String, Hashable, Sendable, CaseIterable {
-            case command, join
+            /// Only another `open`: who reconnects by themselves does not bring a closed room back.
+            case command
+            /// A join as well.
+            case join
         }
     }
 }

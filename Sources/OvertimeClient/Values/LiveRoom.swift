@@ -5,16 +5,21 @@ import RoomCore
 extension Overtime {
     /// A room with a waiting or running session.
     public struct LiveRoom: Hashable, Sendable {
+        /// Its name.
         public let room: String
         /// The session's number.
         public let session: Int
+        /// Waiting or running.
         public let state: Session.State
         /// Nil while waiting, as the two after it.
         public let startedAt: Date?
+        /// The planned end.
         public let endsAt: Date?
         /// When the room next has something to say: a window, or the end. In the past where that is overdue.
         public let nextDueAt: Date?
+        /// How many users are connected.
         public let connected: Int
+        /// How often the session was extended.
         public let extensions: Int
         /// The number of the room's last event.
         public let sequence: Int64
@@ -24,13 +29,17 @@ extension Overtime {
 
     /// Who is connected to a room.
     public struct Participant: Hashable, Sendable {
+        /// Their name.
         public let user: String
+        /// What they are in the room.
         public let role: Role
+        /// When they joined; joining again while connected does not count.
         public let joinedAt: Date
     }
 
     /// Part of a long answer, in byte order of the names.
     public struct Page<Row: Sendable>: Sendable {
+        /// At most as many as were asked for.
         public let rows: [Row]
         /// What to ask on after; nil on the last page.
         public let next: String?

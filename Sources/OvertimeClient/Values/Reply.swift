@@ -5,6 +5,7 @@ import RoomCore
 extension Overtime {
     /// What the worker answered to a command that it carried out.
     public struct Reply<Result: Sendable>: Sendable {
+        /// What the command gave.
         public let result: Result
         /// The room's latest session as the command left it; nil before the first.
         public let session: Session?
@@ -20,12 +21,13 @@ extension Overtime {
 
     /// What `join` gave.
     public struct Joined: Hashable, Sendable {
+        /// The role that was given, which may be another than was asked for.
         public let role: Role
     }
 
     /// What `extend` gave.
     public struct Extended: Hashable, Sendable {
-        /// How much time was granted.
+        /// How much time was granted, to within three milliseconds: the wire has it in minutes with four decimals.
         public let extendedTime: Duration
         /// The new end.
         public let endsAt: Date
@@ -35,6 +37,7 @@ extension Overtime {
 
     /// Why the worker did not carry out a command. Nothing was changed.
     public struct Refusal: Hashable, Sendable {
+        /// What to branch on.
         public let reason: Reason
         /// The number of the reason, such as 5116.
         public let code: Int
@@ -44,8 +47,11 @@ extension Overtime {
         public let opensAt: Date?
         /// Who extended the session before, for `alreadyExtended`; nil for an operator.
         public let extendedBy: String?
+        /// The room's latest session; nil before the first and where the room is not known.
         public let session: Session?
+        /// The number of the room's last event; nil where there is none.
         public let sequence: Int64?
+        /// When the command was judged, by the worker's clock.
         public let serverTime: Date?
         /// The answer as it came: one JSON object.
         public let json: String
