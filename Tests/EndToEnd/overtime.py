@@ -69,6 +69,14 @@ class Process:
             found, limit, lambda: f"{self.name} to say {message!r} {fields}; it said {self.tail()}"
         )
 
+    def wait_text(self, part, limit=20):
+        """Waits for a line that is no log line and contains this."""
+        return self._changed.wait(
+            lambda: next((line for line in self.lines if part in line.get("text", "")), None),
+            limit,
+            lambda: f"{self.name} to say {part!r}; it said {self.tail()}",
+        )
+
     def tail(self, count=12):
         return "\n".join(json.dumps(line) for line in self.lines[-count:])
 

@@ -3,9 +3,11 @@
 import json
 import signal
 import time
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import SHORT
+from proxy import Proxy
 
 
 def test_send(installation, worker, wire, history):
@@ -201,6 +203,80 @@ def test_watch_goes_from_the_log_to_live_without_a_gap(installation, worker, wir
     assert [int(line["sequence"]) for line in watch.lines] == list(range(1, 553))
     watch.popen.send_signal(signal.SIGINT)
     assert watch.wait_exit(5) == 0
+
+
+def watching(installation, wire, *options, **environment):
+    """A watch that is listening: rooms are opened until one of them is seen."""
+    watch = installation.start("watch", "--json", *options, environment=environment)
+    end, number = time.monotonic() + 15, 0
+    while not any("id" in line for line in watch.lines) and time.monotonic() < end:
+        number += 1
+        wire.ok("open", f"look-{number}")
+    return watch
+
+
+def seen(watch, room):
+    return [int(line["sequence"]) for line in watch.lines if line.get("subject") == room]
+
+
+def wait_seen(watch, room, sequences, limit=30):
+    watch._changed.wait(
+        lambda: seen(watch, room) == sequences, limit, lambda: f"{sequences} of {room}; there came {seen(watch, room)}"
+    )
+
+
+def test_watch_goes_on_after_a_cut_without_a_gap(installation, worker, wire):
+    address = urlsplit(installation.url)
+    proxy = Proxy(address.hostname, address.port)
+    proxy.open()
+    url = installation.url.replace(f":{address.port}", f":{proxy.port}")
+    watch = watching(installation, wire, OVERTIME_AMQP_URL=url)
+    wire.ok("open", "r", duration="1h")
+    for turn in range(3):
+        proxy.cut()
+        for number in range(20):
+            wire.ok("join", "r", f"u-{turn}-{number}")
+        proxy.open()
+        # Opened, started, and the joins.
+        wait_seen(watch, "r", list(range(1, 3 + 20 * (turn + 1))))
+    said = [line["text"] for line in watch.lines if "text" in line]
+    assert [text for text in said if "missed" in text] == [], said
+    assert sum("connected again" in text for text in said) == 3, said
+    proxy.cut()
+
+
+def test_watch_without_the_log_tells_what_it_missed(installation, worker, wire):
+    address = urlsplit(installation.url)
+    proxy = Proxy(address.hostname, address.port)
+    proxy.open()
+    url = installation.url.replace(f":{address.port}", f":{proxy.port}")
+    watch = watching(installation, wire, OVERTIME_AMQP_URL=url, OVERTIME_AMQP_LOG="off")
+    wire.ok("open", "r", duration="1h")
+    wait_seen(watch, "r", [1])
+    proxy.cut()
+    wire.ok("join", "r", "alice")
+    proxy.open()
+    watch.wait_text("events of the meantime were missed")
+    wire.ok("join", "r", "bob")
+    wait_seen(watch, "r", [1, 4])
+    watch.wait_text("r: events between #1 and #4 were missed")
+    proxy.cut()
+
+
+def test_watch_goes_on_live_where_the_log_is_deleted(installation, worker, wire, broker):
+    watch = watching(installation, wire)
+    wire.ok("open", "r", duration="1h")
+    wait_seen(watch, "r", [1])
+    broker.delete([f"{installation.prefix}.events.log"], [])
+    watch.wait_text("events of the meantime were missed")
+    # It listens again a moment later, which nothing but an event shows.
+    end, number = time.monotonic() + 30, 0
+    while len(seen(watch, "r")) < 2 and time.monotonic() < end:
+        number += 1
+        wire.ok("join", "r", f"user-{number}")
+    found = seen(watch, "r")
+    assert len(found) >= 2 and found[1:] == list(range(found[1], found[1] + len(found) - 1)), found
+    watch.wait_text(f"r: events between #1 and #{found[1]} were missed")
 
 
 def test_watch_without_a_log(installation, worker):

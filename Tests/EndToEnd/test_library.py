@@ -37,14 +37,6 @@ class Example(Process):
         super().__init__([str(program), *arguments], environment, installation.directory, program.name)
         installation.processes.append(self)
 
-    def wait_text(self, start, limit=20):
-        """Waits for a line that begins so."""
-        return self._changed.wait(
-            lambda: next((line for line in self.lines if line.get("text", "").startswith(start)), None),
-            limit,
-            lambda: f"{self.name} to say {start!r}; it said {self.tail()}",
-        )
-
 
 @pytest.mark.heavy
 def test_a_subscriber_that_is_killed_and_cut_off_hears_each_event_once(

@@ -208,7 +208,9 @@ final class FeedBuffer: Sendable {
         }
         let isLog = plan.source == .log
         if isLog {
-            plan.noteFailure(isForGood: error.kind == .accessRefused)
+            // One that was there and is gone may be made anew at the worker's next start.
+            plan.noteFailure(
+                isForGood: error.kind == .accessRefused || (error.kind == .notFound && !isNew))
             let isAnother = error.kind == .consumerCancelled || error.kind == .notFound
             if isAnother, plan.forgetOffset(lastEvent: lastTime) { putGap() }
         }

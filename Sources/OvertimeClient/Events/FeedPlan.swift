@@ -66,7 +66,7 @@ final class FeedPlan: Sendable {
 
     /// The log could not be read though the connection stands.
     ///
-    /// - Parameter isForGood: without the right to read it, it needs no other try.
+    /// - Parameter isForGood: no other try is of use before the next connection.
     func noteFailure(isForGood: Bool) {
         state.withLock { state in
             state.failures += 1
