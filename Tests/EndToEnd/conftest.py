@@ -163,9 +163,14 @@ def history(sink):
 
 
 @pytest.fixture
-def installation(binary, broker, tmp_path):
+def prefix():
+    """The names of a test's own."""
+    return f"t{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def installation(binary, broker, tmp_path, prefix):
     """A prefix, a directory and a store of the test's own; its processes are ended with it."""
-    prefix = f"t{secrets.token_hex(4)}"
     installation = Installation(binary, broker.url, prefix, str(tmp_path), {"E2E_RUN": MARK})
     yield installation
     installation.end()

@@ -31,9 +31,7 @@ class Example(Process):
     """A program of the examples, on an installation's prefix."""
 
     def __init__(self, program, installation, *arguments, url=None):
-        environment = {
-            key: value for key, value in installation.environment.items() if key != "OVERTIME_AMQP_URL"
-        } | {"AMQP_URL": url or installation.url}
+        environment = installation.environment | {"OVERTIME_AMQP_URL": url or installation.url}
         super().__init__([str(program), *arguments], environment, installation.directory, program.name)
         installation.processes.append(self)
 

@@ -29,7 +29,7 @@ SHORT = end_to_end.SHORT
 binary, figure, history = end_to_end.binary, end_to_end.figure, end_to_end.history
 connect, wire = end_to_end.connect, end_to_end.wire
 worker, scheduler = end_to_end.worker, end_to_end.scheduler
-plain_installation = end_to_end.installation
+prefix, plain_installation = end_to_end.prefix, end_to_end.installation
 nothing_left_behind = end_to_end.nothing_left_behind
 pytest_terminal_summary = end_to_end.pytest_terminal_summary
 

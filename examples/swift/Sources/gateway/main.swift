@@ -1,6 +1,6 @@
 // A gateway between browsers and Overtime: events down as server-sent events, commands up by POST.
 //
-//     gateway [PORT]        (AMQP_URL names the broker)
+//     gateway [PORT]        (OVERTIME_AMQP_URL names the broker)
 //
 //     GET  /rooms/demo/events?user=alice       joins alice, and tells her what happens
 //     POST /rooms/demo/extend?user=alice       asks for more time
@@ -12,7 +12,7 @@ import OvertimeClient
 
 let environment = ProcessInfo.processInfo.environment
 var configuration = try Overtime.Configuration(
-    url: environment["AMQP_URL"] ?? "amqp://guest:guest@127.0.0.1:5672/%2f")
+    url: environment["OVERTIME_AMQP_URL"] ?? "amqp://guest:guest@127.0.0.1:5672/%2f")
 configuration.prefix = environment["OVERTIME_AMQP_PREFIX"] ?? "overtime"
 configuration.component = "gateway"
 let gateway = Gateway(try await Overtime.connect(configuration))

@@ -1,12 +1,12 @@
 // Keeps a record of every event in a file, each once and in order, however often it is killed: it takes up the log where its
 // file ends.
 //
-//     subscriber FILE        (AMQP_URL names the broker)
+//     subscriber FILE        (OVERTIME_AMQP_URL names the broker)
 import Foundation
 import OvertimeClient
 
 let path = CommandLine.arguments.dropFirst().first ?? "events.txt"
-let url = ProcessInfo.processInfo.environment["AMQP_URL"] ?? "amqp://guest:guest@127.0.0.1:5672/%2f"
+let url = ProcessInfo.processInfo.environment["OVERTIME_AMQP_URL"] ?? "amqp://guest:guest@127.0.0.1:5672/%2f"
 let prefix = ProcessInfo.processInfo.environment["OVERTIME_AMQP_PREFIX"] ?? "overtime"
 
 // What the file tells of the life before: a line is position, room, sequence and type.
