@@ -81,9 +81,7 @@ enum HTTP {
             let text = Unmanaged<Stream>.fromOpaque(stream).takeUnretainedValue().next(atMost: size)
             // MHD_CONTENT_READER_END_OF_STREAM
             guard !text.isEmpty else { return -1 }
-            text.withUnsafeBytes {
-                UnsafeMutableRawPointer(buffer).copyMemory(from: $0.baseAddress!, byteCount: $0.count)
-            }
+            UnsafeMutableRawBufferPointer(start: buffer, count: size).copyBytes(from: text)
             return text.count
         }
         let free: MHD_ContentReaderFreeCallback = { stream in
