@@ -28,7 +28,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Light tests first; the check of all events that were seen last."""
+    """Light tests first; the checks of all messages that were seen last."""
     items.sort(
         key=lambda item: (
             item.get_closest_marker("last") is not None,
@@ -151,9 +151,9 @@ def broker():
 
 @pytest.fixture(scope="session")
 def sink():
-    """Every event that any test sees, a line each."""
+    """Every message that any test sees, a line each."""
     (ROOT / ".build").mkdir(exist_ok=True)
-    with open(ROOT / ".build/e2e-events.jsonl", "w+b") as file:
+    with open(ROOT / ".build/e2e-messages.jsonl", "w+b") as file:
         yield file
 
 

@@ -1,5 +1,6 @@
 """What was sent and what came back, and the guarantees that must hold over all of it."""
 
+import calendar
 import json
 import time
 from collections import defaultdict
@@ -15,6 +16,19 @@ def seconds(text):
     """An instant of the wire as Unix seconds."""
     assert text.endswith("Z") and len(text) == 24, f"not UTC with milliseconds: {text}"
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC).timestamp()
+
+
+def _plain(value):
+    """What AMQP has and JSON has not: timestamps as seconds since 1970, bytes as text of one letter each."""
+    if isinstance(value, datetime):
+        return calendar.timegm(value.timetuple())
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _beside(properties):
+    """What stands beside a body: the properties that there are, by their names in AMQP, and the headers."""
+    named = {name: value for name, value in vars(properties).items() if value is not None}
+    return {"headers": named.pop("headers", {}), "properties": named}
 
 
 class Event:
@@ -52,6 +66,8 @@ class Call:
         self.number = number
         self.command = command
         self.correlation = correlation
+        # The body and the properties as they were sent.
+        self.message = None
         self.receipt = None
         self.replies = []
 
@@ -60,6 +76,8 @@ class Call:
 
 
 class History:
+    """Everything that a test sees; the sink gets each message as a line."""
+
     def __init__(self, sink=None):
         self.changed = Signal()
         self.sink = sink
@@ -86,8 +104,7 @@ class History:
                 self.problems.append(f"{event!r} came where {expected} was due")
             known.append(event)
             self._bodies[event.room, event.sequence] = event.body
-            if self.sink:
-                self.sink.write(event.body + b"\n")
+            self._keep("event", event.properties, event.json)
         elif self._bodies.get((event.room, event.sequence)) != event.body:
             self.problems.append(f"a copy of {event!r} differs: {event.body!r}")
         self.changed.tell()
@@ -98,11 +115,25 @@ class History:
             self.strays.append((correlation, reply))
         else:
             call.replies.append((reply, properties))
+        # A question that was sent astray is answered by what it reached.
+        self._keep("reply" if "command" in reply else "answer", properties, reply, call)
         self.changed.tell()
 
     def note_letter(self, body, properties):
         self.letters.append((body, properties))
+        self._keep("letter", properties)
         self.changed.tell()
+
+    def _keep(self, kind, properties, body=None, call=None):
+        """Keeps a message, and what it answers, for the schemas to judge at the end."""
+        if self.sink is None:
+            return
+        line = {"kind": kind, "body": body} | _beside(properties)
+        if call:
+            text, asked = call.message
+            # One byte more than may be tells as much as all of them.
+            line["asked"] = {"text": text[:65_537].decode("latin-1")} | _beside(asked)
+        self.sink.write(json.dumps(line, default=_plain).encode() + b"\n")
 
     def restored(self, sequences, instant, jump=1_000_000):
         """A backup was restored: what was told and answered after it is forgotten, and each room's numbers jump."""

@@ -285,6 +285,7 @@ class Wire:
             body = json.dumps(value, ensure_ascii=False).encode()
         key = room if isinstance(room, str) and 0 < len(room.encode()) <= 255 else "-"
         properties = pika.BasicProperties(**attributes)
+        call.message = body, properties
         return (f"{self.prefix}.commands", key, body, properties, False), call
 
     def send(self, command, room, user=None, **fields):
@@ -327,12 +328,9 @@ class Wire:
         call = Call(number, body, f"q-{self.token}-{number}")
         self.history.calls[call.correlation] = call
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.publish(
-            f"{self.prefix}.queries",
-            "",
-            raw,
-            pika.BasicProperties(reply_to=self.reply_queue, correlation_id=call.correlation),
-        )
+        properties = pika.BasicProperties(reply_to=self.reply_queue, correlation_id=call.correlation)
+        call.message = raw, properties
+        self.publish(f"{self.prefix}.queries", "", raw, properties)
         return self.history.wait_reply(call, limit)
 
     def dead_letters(self):

@@ -68,7 +68,7 @@ def broker():
 @pytest.fixture(scope="session")
 def sink():
     (ROOT / ".build").mkdir(exist_ok=True)
-    with open(ROOT / ".build/faults-events.jsonl", "w+b") as file:
+    with open(ROOT / ".build/faults-messages.jsonl", "w+b") as file:
         yield file
 
 
