@@ -33,6 +33,8 @@ extension Overtime {
         case room
         /// One user alone, such as the moderator of an acknowledgement.
         case user(String)
+        /// One that this version does not know: better nobody.
+        case other
     }
 
     /// What happened. The names in brackets are those of the SDK that the feature is known from.

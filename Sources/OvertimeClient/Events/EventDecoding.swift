@@ -8,24 +8,22 @@ extension Overtime.Event {
         guard case .success(let whole) = StrictJSON.parse(body, maximumBytes: StrictJSON.maximumAnswerBytes),
             let id = whole["id"]?.string, let type = whole["type"]?.string, let time = whole["time"]?.date,
             let sequence = whole["sequence"]?.string.flatMap(Int64.init), let data = whole["data"],
-            let room = data["room"]?.string,
-            let audience = data["audience"]?.string.flatMap(Overtime.Audience.init)
+            let room = data["room"]?.string
         else { return nil }
         self.init(
             id: id, room: room, sequence: sequence, session: data["session"]?.int, time: time,
-            audience: audience, content: Overtime.Content(type, data) ?? .other, type: type,
-            position: position, json: String(decoding: body, as: UTF8.self))
+            audience: Overtime.Audience(data["audience"]?.string),
+            content: Overtime.Content(type, data) ?? .other, type: type, position: position,
+            json: String(decoding: body, as: UTF8.self))
     }
 }
 
 extension Overtime.Audience {
-    fileprivate init?(_ text: String) {
-        if text == "room" {
-            self = .room
-        } else if text.hasPrefix("user:") {
-            self = .user(String(text.dropFirst(5)))
-        } else {
-            return nil
+    fileprivate init(_ text: String?) {
+        switch text {
+        case "room": self = .room
+        case let text? where text.hasPrefix("user:"): self = .user(String(text.dropFirst(5)))
+        default: self = .other
         }
     }
 }
