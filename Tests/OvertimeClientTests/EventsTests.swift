@@ -33,7 +33,7 @@ struct EventsTests {
         try stack.start("worker", environment: ["OVERTIME_AMQP_LOG": "off"])
         var configuration = try stack.configuration()
         configuration.usesLog = false
-        let overtime = try await Overtime.connect(configuration)
+        let overtime = try Overtime(configuration)
         _ = try await overtime.rooms()
         let events = try await overtime.events()
         try await overtime.open("a")

@@ -43,14 +43,21 @@ public final class Overtime: Sendable {
         caller = Caller(connection: connection, topology: topology, component: component)
     }
 
-    /// Connects and logs in.
+    /// A client that connects when it is first used: calls and sequences of events each need only the rights of their own.
     ///
-    /// - Throws: `malformed`, `unreachable` after the configuration's time-out, `brokerRefuses`, `cancelled`.
-    public static func connect(_ configuration: Configuration) async throws(OvertimeError) -> Overtime {
-        let client = Overtime(
+    /// - Throws: `malformed`.
+    public convenience init(_ configuration: Configuration) throws(OvertimeError) {
+        self.init(
             connection: configuration.connection, eventsConnection: configuration.eventsConnection,
             topology: try configuration.topology(), component: configuration.component,
             eventsComponent: configuration.eventsComponent, timeout: configuration.timeout)
+    }
+
+    /// Connects, logs in and makes ready for calls, so that what is wrong is known at once.
+    ///
+    /// - Throws: `malformed`, `unreachable` after the configuration's time-out, `brokerRefuses`, `cancelled`.
+    public static func connect(_ configuration: Configuration) async throws(OvertimeError) -> Overtime {
+        let client = try Overtime(configuration)
         do throws(OvertimeError) {
             try await client.caller.ready(timeout: configuration.timeout)
         } catch {

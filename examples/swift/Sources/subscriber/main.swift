@@ -27,7 +27,7 @@ try file.seekToEnd()
 var configuration = try Overtime.Configuration(url: url)
 configuration.prefix = prefix
 configuration.component = "subscriber"
-let overtime = try await Overtime.connect(configuration)
+let overtime = try Overtime(configuration)
 let events = try await overtime.events(from: position.map { .after($0, seen: seen) } ?? .beginning)
 for await notice in events {
     switch notice {
