@@ -71,14 +71,21 @@ package struct BatchState: Sendable {
     package var participants: [ParticipantKey: Participant]
     /// Only the keys that were used before.
     package var answers: [CommandKey: StoredAnswer]
+    /// The store's clock, where it is the one that counts (`SharedStore`); nil where the worker's is.
+    package var now: Instant?
+    /// Events of these rooms that other runs committed and nobody has marked as published, in order of position. To be
+    /// published before anything newer of their rooms.
+    package var unsent: [OutboxMessage]
 
     package init(
         rooms: [RoomID: StoredRoom] = [:], participants: [ParticipantKey: Participant] = [:],
-        answers: [CommandKey: StoredAnswer] = [:]
+        answers: [CommandKey: StoredAnswer] = [:], now: Instant? = nil, unsent: [OutboxMessage] = []
     ) {
         self.rooms = rooms
         self.participants = participants
         self.answers = answers
+        self.now = now
+        self.unsent = unsent
     }
 }
 

@@ -5,10 +5,10 @@ extension StoreError {
     /// True where the same call may succeed later without anybody doing anything to the configuration.
     package var isTransient: Bool {
         switch self {
-        case .busy, .full, .io, .readOnly, .outOfReach: true
+        case .busy, .full, .io, .readOnly, .outOfReach, .unreachable: true
         case .cannotOpen(_, let code): !Self.lastingCodes.contains(code)
         case .conflict, .corrupt, .corruptRoom, .notWritable, .newerSchema, .heldByAnother, .notADatabase,
-            .replaced, .settingRefused, .refused, .closed:
+            .replaced, .denied, .otherShards, .settingRefused, .refused, .closed:
             false
         }
     }
@@ -24,7 +24,7 @@ extension StoreError {
     /// True where a commit may or may not have taken place, and the connection cannot be trusted any more.
     var leavesDoubt: Bool {
         switch self {
-        case .io: true
+        case .io, .unreachable: true
         default: false
         }
     }
@@ -67,8 +67,14 @@ extension StoreError: CustomStringConvertible {
             "\(path) is not a database of this program (\(text)): name another file; this one was left as it is"
         case .replaced(let path):
             "\(path) was removed or replaced while in use: put the original back or restart the worker"
+        case .unreachable(let server, let text):
+            "\(server) cannot be reached (\(text)): check the server and the network; this worker goes on by itself"
+        case .denied(let server, let text):
+            "\(server) refuses this worker (\(text)): check user, password, database and rights"
+        case .otherShards(let mine, let theirs, let host):
+            "amqp.shards is \(mine), but a worker on \(host) runs with \(theirs) on the same store: give all workers one number"
         case .settingRefused(let text):
-            "SQLite did not take the setting \(text): use the SQLite library of the distribution"
+            "the database did not take a setting that durability rests on: \(text)"
         case .refused(let text):
             "the store refuses the batch (\(text)): its commands are tried one at a time"
         case .closed:

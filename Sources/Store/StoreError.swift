@@ -30,6 +30,12 @@ package enum StoreError: Error, Hashable, Sendable {
     case replaced(path: String)
     /// The file that is in use cannot be looked at, with this `errno`.
     case outOfReach(path: String, errno: Int32)
+    /// The database server does not answer, or the connection to it was lost; whether a commit took place is unknown.
+    case unreachable(server: String, String)
+    /// The database server lets this user in to nothing, or not to what is needed.
+    case denied(server: String, String)
+    /// Other workers on this store run with another number of shards.
+    case otherShards(mine: Int, theirs: Int, host: String)
     /// A setting that durability rests on did not take effect.
     case settingRefused(String)
     /// The batch cannot be stored: a constraint, a size.

@@ -6,12 +6,16 @@ package struct RunRow: Hashable, Sendable {
     package let pid: Int32
     package let host: String
     package let startedAt: Instant
+    /// Names the system in which `pid` means something, such as one container; nil where it is not known. Of two runs
+    /// with the same place one can tell by its process whether the other lives.
+    package let place: String?
 
-    package init(id: String, pid: Int32, host: String, startedAt: Instant) {
+    package init(id: String, pid: Int32, host: String, startedAt: Instant, place: String? = nil) {
         self.id = id
         self.pid = pid
         self.host = host
         self.startedAt = startedAt
+        self.place = place
     }
 }
 

@@ -80,7 +80,8 @@ package struct BackupFile: Sendable {
             let connection = try Connection(path: path, mayCreate: false)
             try connection.takeExclusively()
             guard try connection.text("PRAGMA journal_mode = delete") == "delete" else {
-                throw .settingRefused("journal_mode = delete")
+                throw .settingRefused(
+                    "SQLite kept journal_mode, delete was asked for: use the library of the distribution")
             }
             let found = try connection.text("PRAGMA integrity_check(1)")
             guard found == "ok" else {

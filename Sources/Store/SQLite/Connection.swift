@@ -121,7 +121,8 @@ final class Connection {
         try execute("PRAGMA \(name) = \(value)")
         let found = try text("PRAGMA \(name)")
         guard found == expected ?? value else {
-            throw .settingRefused("\(name) = \(value), it is \(found)")
+            throw .settingRefused(
+                "SQLite has \(name) = \(found) instead of \(value): use the library of the distribution")
         }
     }
 
