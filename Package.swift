@@ -36,7 +36,7 @@ let package = Package(
         .target(
             name: "OvertimeClient", dependencies: ["Service", "Contract", "AMQP", "RoomCore"],
             swiftSettings: strict),
-        .target(name: "Store", dependencies: ["RoomCore", "CSQLite"], swiftSettings: strict),
+        .target(name: "Store", dependencies: ["RoomCore", "CSQLite", "CPostgres"], swiftSettings: strict),
         .target(name: "Contract", dependencies: ["RoomCore", "AMQP", "CJansson"], swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["Metrics", "Service", "CMicroHTTPD"], swiftSettings: strict),
         .target(name: "Metrics", swiftSettings: strict),
@@ -46,6 +46,7 @@ let package = Package(
 
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CAllocator", pkgConfig: "jemalloc", providers: [.apt(["libjemalloc-dev"])]),
@@ -57,7 +58,7 @@ let package = Package(
             name: "ContractTests", dependencies: ["Contract", "AMQP", "RoomCore"], swiftSettings: strict),
         .testTarget(name: "AMQPTests", dependencies: ["AMQP"], swiftSettings: strict),
         .testTarget(
-            name: "StoreTests", dependencies: ["MemoryStore", "Store", "RoomCore", "CSQLite"],
+            name: "StoreTests", dependencies: ["MemoryStore", "Store", "RoomCore", "CSQLite", "CPostgres"],
             swiftSettings: strict),
         .testTarget(name: "ServiceTests", dependencies: ["Service"], swiftSettings: strict),
         .testTarget(name: "MetricsTests", dependencies: ["Metrics"], swiftSettings: strict),

@@ -10,7 +10,7 @@ import Store
 /// The worker as a process: two connections, one thread of work, one store.
 package struct WorkerProcess: Sendable {
     package let settings: WorkerSettings
-    package let storePath: String
+    package let location: StoreLocation
     package let connection: @Sendable (_ name: String) -> LinkConfiguration
     /// False where shared objects are only checked for existence.
     package let declares: Bool
@@ -20,12 +20,12 @@ package struct WorkerProcess: Sendable {
     package let version: String
 
     package init(
-        settings: WorkerSettings, storePath: String,
+        settings: WorkerSettings, location: StoreLocation,
         connection: @escaping @Sendable (String) -> LinkConfiguration,
         declares: Bool, http: Configuration.HTTPAddress?, log: Log, version: String
     ) {
         self.settings = settings
-        self.storePath = storePath
+        self.location = location
         self.connection = connection
         self.declares = declares
         self.http = http
@@ -43,10 +43,10 @@ package struct WorkerProcess: Sendable {
         guard Signals.stopService(log: log, { mailbox.put(.stop) }) else { return .configuration }
         let identity = RunRow(
             id: RandomToken.make(), pid: getpid(), host: HostName.current,
-            startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()))
+            startedAt: Instant(milliseconds: SystemClock().nowMilliseconds()), place: ProcessPlace.current)
         log.info(
             "starting",
-            ["version": version, "run": identity.id, "pid": identity.pid, "store": "sqlite:\(storePath)"])
+            ["version": version, "run": identity.id, "pid": identity.pid, "store": location.name])
         let server: StatusServer?
         do throws(ListenError) {
             server = try StatusServer.start(http, source: .worker, version: version, log: log)
@@ -61,7 +61,7 @@ package struct WorkerProcess: Sendable {
         if !crashed.isEmpty {
             log.warning("a worker before this one did not end cleanly", ["runs": crashed.count])
         }
-        let control = listen(beside: store.path, mailbox)
+        let control = (store as? SQLiteStore).flatMap { listen(beside: $0.path, mailbox) }
         defer { control?.stop() }
         return serve(
             store, identity: identity, crashed: crashed, mailbox: mailbox, board: server?.board)
@@ -82,7 +82,7 @@ package struct WorkerProcess: Sendable {
     /// cannot. Nil to end the process; the mailbox is closed then if it was asked to.
     private func openStore(
         _ mailbox: Mailbox<Worker.Input>, _ identity: RunRow, board: StatusBoard?
-    ) -> (store: SQLiteStore, crashed: [String])? {
+    ) -> (store: any RoomStore, crashed: [String])? {
         var failures = 0
         var said: StoreError?
         while true {
@@ -90,7 +90,7 @@ package struct WorkerProcess: Sendable {
                 StatusBoard.Status(notReady: ["store: it is not open yet"])
             }
             do throws(StoreError) {
-                let store = try SQLiteStore(path: storePath, startedAt: identity.startedAt) { [log] defect in
+                let store = try location.open(for: identity) { [log] defect in
                     log.error("a room cannot be read", ["error": defect.description])
                 }
                 return (store, try store.beginRun(identity))
@@ -114,7 +114,7 @@ package struct WorkerProcess: Sendable {
     }
 
     private func serve(
-        _ store: SQLiteStore, identity: RunRow, crashed: [String], mailbox: Mailbox<Worker.Input>,
+        _ store: any RoomStore, identity: RunRow, crashed: [String], mailbox: Mailbox<Worker.Input>,
         board: StatusBoard?
     ) -> ProcessExit {
         let plans = WorkerPlans(settings: settings, mode: declares ? .active : .passive)

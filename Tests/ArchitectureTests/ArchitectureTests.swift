@@ -11,7 +11,7 @@ struct ArchitectureTests {
         "Metrics": [],
         "HTTP": ["Metrics", "Service", "CMicroHTTPD"],
         "Contract": ["RoomCore", "AMQP", "CJansson"],
-        "Store": ["RoomCore", "CSQLite"],
+        "Store": ["RoomCore", "CSQLite", "CPostgres"],
         "Worker": ["Store", "HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
         "Scheduler": ["HTTP", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
         "OvertimeClient": ["Service", "Contract", "AMQP", "RoomCore"],

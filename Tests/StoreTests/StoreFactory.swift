@@ -9,17 +9,23 @@ struct StoreFactory: Sendable, CustomTestStringConvertible {
     /// A new, empty store, which lives as long as the fixture.
     let make: @Sendable () throws -> StoreFixture
 
-    static let all = [
-        StoreFactory(testDescription: "SQLite") {
-            let folder = try TemporaryFolder()
-            let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
-            return StoreFixture(store: store, keeping: folder)
-        },
-        StoreFactory(testDescription: "memory") {
-            let store = MemoryStore()
-            return StoreFixture(store: store, keeping: store)
-        },
-    ]
+    static let all =
+        [
+            StoreFactory(testDescription: "SQLite") {
+                let folder = try TemporaryFolder()
+                let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
+                return StoreFixture(store: store, keeping: folder)
+            },
+            StoreFactory(testDescription: "memory") {
+                let store = MemoryStore()
+                return StoreFixture(store: store, keeping: store)
+            },
+        ] + (PostgresServer.isThere ? [postgres] : [])
+
+    private static let postgres = StoreFactory(testDescription: "PostgreSQL") {
+        let database = try PostgresDatabase()
+        return StoreFixture(store: try PostgresStore(url: database.url), keeping: database)
+    }
 }
 
 struct StoreFixture {

@@ -42,6 +42,8 @@ package struct Configuration: Sendable, Equatable {
 
     package enum Store: Sendable, Equatable {
         case sqlite(path: String)
+        /// A connection URL, with its password.
+        case postgresql(Secret)
     }
 
     package struct Rooms: Sendable, Equatable {

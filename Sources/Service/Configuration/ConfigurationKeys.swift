@@ -155,11 +155,21 @@ extension ConfigurationKey {
         ConfigurationKey(
             "store", variable: "OVERTIME_STORE", placeholder: "STORE", kind: .text,
             default: "sqlite:overtime.db",
-            help: "where rooms are kept: sqlite:PATH",
-            expected: "sqlite:PATH (postgresql:// is not available in this build)",
+            help: "where rooms are kept: sqlite:PATH, or postgresql:// for several workers",
+            expected:
+                "sqlite:PATH, or postgresql://USER:PASSWORD@HOST:PORT/DATABASE with special characters percent-encoded",
             takesFile: true, isSecret: { $0.contains("://") || $0.contains("@") },
-            show: { if case .sqlite(let path) = $0.store { "sqlite:\(path)" } else { "" } }
+            show: {
+                switch $0.store {
+                case .sqlite(let path): "sqlite:\(path)"
+                case .postgresql(let url): url.withoutCredentials
+                }
+            }
         ) { text, configuration in
+            if ConfigurationValue.isPostgresURL(text) {
+                configuration.store = .postgresql(Secret(text))
+                return true
+            }
             guard text.hasPrefix("sqlite:"), !text.hasPrefix("sqlite://") else { return false }
             let path = String(text.dropFirst("sqlite:".count))
             // A database in memory would forget every room at the first restart, without a word.

@@ -46,6 +46,13 @@ enum ConfigurationValue {
             && whole(String(afterBracket[afterBracket.index(after: colon)...]), in: 1...65_535) != nil
     }
 
+    /// Whether a text is shaped like a URL of PostgreSQL; the library that takes it says more.
+    static func isPostgresURL(_ text: String) -> Bool {
+        let scheme = ["postgresql://", "postgres://"].first { text.hasPrefix($0) }
+        guard let scheme, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return false }
+        return text.utf8.count > scheme.utf8.count
+    }
+
     static func address(_ text: String) -> Configuration.HTTPAddress? {
         guard let colon = text.lastIndex(of: ":"),
             let port = whole(String(text[text.index(after: colon)...]), in: 1...65_535)

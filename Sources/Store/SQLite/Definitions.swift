@@ -1,4 +1,3 @@
-import FoundationEssentials
 import RoomCore
 
 /// Definitions in memory and in their table: each text stands once, with a count of the rows that use it.
@@ -28,7 +27,7 @@ final class Definitions {
         defer { statement.reset() }
         statement.bind(1, key)
         guard try statement.step() else { throw .corruptRoom(room, "its definition \(key) is missing") }
-        guard let text = statement.text(0), let decoded = Self.decode(text) else {
+        guard let text = statement.text(0), let decoded = DefinitionText.decode(text) else {
             throw .corruptRoom(room, "its definition \(key) cannot be read")
         }
         remember(decoded, as: key)
@@ -46,7 +45,9 @@ final class Definitions {
             return candidate
         }
         if let known = keys[definition] { return known }
-        guard let text = Self.encode(definition) else { throw .refused("a definition cannot be encoded") }
+        guard let text = DefinitionText.encode(definition) else {
+            throw .refused("a definition cannot be encoded")
+        }
         let digest = Self.digest(text)
         let key: Int64
         if let found = try find(text, digest: digest) {
@@ -99,27 +100,6 @@ final class Definitions {
         if byKey.count >= Self.mostCached { forget() }
         byKey[key] = definition
         keys[definition] = key
-    }
-
-    // MARK: Text
-
-    private static func encode(_ definition: Definition) -> String? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(definition)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// Nil also for what decodes but would break the rules' arithmetic.
-    private static func decode(_ text: String) -> Definition? {
-        guard let decoded = try? JSONDecoder().decode(Definition.self, from: Data(text.utf8)) else {
-            return nil
-        }
-        let windows = decoded.policy.windows
-        let isSound =
-            decoded.duration > .zero && (1...Policy.mostWindows).contains(windows.count)
-            && windows.allSatisfy { $0 > .zero } && zip(windows, windows.dropFirst()).allSatisfy { $0 > $1 }
-            && decoded.policy.extension.min <= decoded.policy.extension.max
-        return isSound ? decoded : nil
     }
 
     /// FNV-1a: only to find the text again, which is then compared.

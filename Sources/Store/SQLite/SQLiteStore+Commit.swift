@@ -77,7 +77,8 @@ extension SQLiteStore {
     func write(_ room: Room, over head: RoomRow.Head?, _ link: Link) throws(StoreError) -> Bool {
         if let defect = room.defect { throw .refused("room \(room.id.text): \(defect)") }
         let old = head?.cold ?? RoomRow.Cold()
-        var new = RoomRow.Cold(phase: RoomRow.phase(of: room.session), idleSince: RoomRow.idleSince(room))
+        var new = RoomRow.Cold(
+            phase: RoomFields.phase(of: room.session), idleSince: RoomFields.idleSince(room))
         if let definition = room.definition {
             new.definition = try link.definitions.key(
                 for: definition, of: room.id, candidates: old.definition)
@@ -109,14 +110,13 @@ extension SQLiteStore {
         return true
     }
 
-    /// Sessions that this write finds over, also those that began and ended within the batch, leave their
-    /// participants to `prune`.
     private func leaveParticipants(of room: Room, over head: RoomRow.Head?, _ link: Link) throws(StoreError) {
-        let lastOver = room.session?.isLive == true ? room.sessionNumber - 1 : room.sessionNumber
-        let firstWithRows = head.map { $0.isLive ? $0.session : $0.session + 1 } ?? 1
-        guard lastOver >= firstWithRows else { return }
+        guard
+            let bound = RoomFields.leftoverBound(
+                of: room, overSession: head?.session, wasLive: head?.isLive == true)
+        else { return }
         link.statements.putLeftover.bind(1, room.id)
-        link.statements.putLeftover.bind(2, lastOver + 1)
+        link.statements.putLeftover.bind(2, bound)
         try link.statements.putLeftover.run()
     }
 
@@ -127,7 +127,7 @@ extension SQLiteStore {
             statement.bind(1, write.room)
             statement.bind(2, write.session)
             statement.bind(3, participant.user)
-            statement.bind(4, ParticipantRow.number(of: participant.role))
+            statement.bind(4, ParticipantFields.number(of: participant.role))
             statement.bind(5, participant.joinedAt.milliseconds)
             try statement.run()
         case .left(let user):

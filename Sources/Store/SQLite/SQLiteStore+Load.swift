@@ -48,7 +48,8 @@ extension SQLiteStore {
         statement.bind(2, session)
         statement.bind(3, key.user)
         guard try statement.step() else { return nil }
-        return try ParticipantRow.read(statement, from: 0, user: key.user, of: key.room)
+        return try ParticipantFields.participant(
+            key.user, role: statement.integer(0), joinedAt: statement.integer(1), of: key.room)
     }
 
     private func answer(_ key: CommandKey, _ link: Link) throws(StoreError) -> StoredAnswer? {
@@ -60,35 +61,5 @@ extension SQLiteStore {
         return StoredAnswer(
             canonical: statement.bytes(0), reply: statement.bytes(1),
             outboxPositionUpTo: statement.optionalInteger(2))
-    }
-}
-
-/// A participant as a row of `participants`, both ways.
-enum ParticipantRow {
-    static func number(of role: Role) -> Int64 {
-        switch role {
-        case .moderator: 0
-        case .participant: 1
-        case .viewer: 2
-        }
-    }
-
-    /// Reads role and instant from the two columns that begin at `column`.
-    static func read(
-        _ row: Statement, from column: Int32, user: UserID, of room: RoomID
-    ) throws(StoreError) -> Participant {
-        let role: Role
-        switch row.integer(column) {
-        case 0: role = .moderator
-        case 1: role = .participant
-        case 2: role = .viewer
-        case let other: throw .corruptRoom(room, "the role of user \(user.text) is \(other)")
-        }
-        let milliseconds = row.integer(column + 1)
-        let joinedAt = Instant(milliseconds: milliseconds)
-        guard joinedAt.milliseconds == milliseconds else {
-            throw .corruptRoom(room, "user \(user.text) joined at \(milliseconds)")
-        }
-        return Participant(user: user, role: role, joinedAt: joinedAt)
     }
 }

@@ -38,7 +38,8 @@ extension SQLiteStore {
             while try row.step() {
                 guard let user = row.text(0) else { throw .corruptRoom(room, "a user's id is not text") }
                 participants.append(
-                    try ParticipantRow.read(row, from: 1, user: UserID(user), of: room))
+                    try ParticipantFields.participant(
+                        UserID(user), role: row.integer(1), joinedAt: row.integer(2), of: room))
             }
             return participants
         }

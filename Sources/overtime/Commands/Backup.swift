@@ -115,7 +115,10 @@ private enum StoreWork {
     }
 
     static func store(_ options: Options) -> String? {
-        guard case .sqlite(let path) = Composition.load(options).configuration.store else { return nil }
+        guard case .sqlite(let path) = Composition.load(options).configuration.store else {
+            Output.error("the store is on PostgreSQL: back it up and restore it with pg_dump and pg_restore")
+            return nil
+        }
         return realpath(path, nil).map { found in
             defer { free(found) }
             return String(cString: found)

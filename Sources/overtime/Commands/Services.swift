@@ -7,7 +7,7 @@ extension ProgramCommand {
         name: "worker", summary: "consume commands, keep the rooms, publish the events", usage: "[OPTIONS]",
         details: """
             Decides the commands of all rooms, keeps them durably in its store and publishes their events. One worker owns a
-            store. It reconnects by itself; SIGTERM finishes what is in hand and ends with 0, a second one ends at once.
+            SQLite store, any number share one on PostgreSQL. It reconnects by itself; SIGTERM finishes what is in hand and ends with 0, a second one ends at once.
             """,
         options: []
     ) { options throws(UsageError) in
@@ -15,9 +15,9 @@ extension ProgramCommand {
         Memory.keepFlat()
         Signals.block()
         let composition = Composition.load(options)
-        guard case .sqlite(let path) = composition.configuration.store else { return .configuration }
         return WorkerProcess(
-            settings: composition.workerSettings, storePath: path, connection: { composition.link($0) },
+            settings: composition.workerSettings, location: composition.storeLocation,
+            connection: { composition.link($0) },
             declares: composition.configuration.amqp.declare, http: composition.configuration.http,
             log: composition.log("worker"),
             version: Version.current

@@ -126,6 +126,13 @@ struct Composition {
         return LinkConfiguration.ClientCertificate(certificateFile: certificate, keyFile: key)
     }
 
+    var storeLocation: StoreLocation {
+        switch configuration.store {
+        case .sqlite(let path): .sqlite(path: path)
+        case .postgresql(let url): .postgresql(url)
+        }
+    }
+
     var workerSettings: WorkerSettings {
         WorkerSettings(
             topology: topology,
