@@ -183,10 +183,10 @@ class Installation:
             process.wait_said(ready)
         return process
 
-    def run(self, *arguments, environment=None, limit=30, text=None):
-        """Runs a one-shot command to its end."""
+    def run(self, *arguments, environment=None, limit=30, text=None, command=()):
+        """Runs a one-shot command to its end, with `command` in front of it."""
         return subprocess.run(
-            [self.binary, *arguments],
+            [*command, self.binary, *arguments],
             env=self.environment | (environment or {}),
             cwd=self.directory,
             input=text,

@@ -7,16 +7,17 @@ import threading
 class Proxy:
     """Takes connections on a port of its own once `open` is called, and carries bytes both ways."""
 
-    def __init__(self, host, port):
+    def __init__(self, host, port, address="127.0.0.1"):
         self._target = host, port
+        self.address = address
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind((address, 0))
             self.port = free.getsockname()[1]
         self._listener = None
         self._sockets = []
 
     def open(self):
-        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._listener = socket.create_server((self.address, self.port))
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def _accept(self, listener):
