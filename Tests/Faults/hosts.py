@@ -1,4 +1,4 @@
-"""Hosts of their own on this machine: a network namespace and a host name each, with a way to the broker and the database."""
+"""Hosts of their own on this machine: a network and a host name each, with a way to the broker and the database."""
 
 import os
 import secrets
