@@ -22,12 +22,13 @@ import time
 import drawing
 import machine
 from lab import Lab
-from scenarios import exact, growth, latency, memory, size, soak, starting, throughput, top
+from scenarios import engines, exact, growth, latency, memory, size, soak, starting, throughput, top
 from stores import Stores
 
 SCENARIOS = {
     "throughput": throughput,
     "growth": growth,
+    "engines": engines,
     "latency": latency,
     "top": top,
     "exact": exact,

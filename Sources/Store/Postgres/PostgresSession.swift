@@ -3,8 +3,8 @@ enum PostgresSession {
     /// Settings that the server knows; an older one lacks some.
     ///
     /// Time limits: a statement that hangs, a lock that is not given, a worker that is frozen within its transaction and a
-    /// client that is gone all end, so that nobody's locks stay. Plans: made once for a statement, and always along
-    /// the indexes, since statistics of tables that were empty a minute ago would say otherwise.
+    /// client that is gone all end, so that nobody's locks stay. Plans: made once for a statement, and along the
+    /// indexes, since statistics of tables that were empty a minute ago would say otherwise.
     static let settings = """
         SELECT set_config(s.name, v.value, false) FROM (VALUES
             ('statement_timeout', '30s'), ('lock_timeout', '10s'), ('idle_in_transaction_session_timeout', '5s'),
@@ -12,7 +12,7 @@ enum PostgresSession {
             ('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
                 ELSE current_setting('synchronous_commit') END),
             ('search_path', '\(PostgresSchema.name)'), ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
-            ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')
+            ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('enable_material', 'off')
         ) AS v(name, value) JOIN pg_settings s ON s.name = v.name
         """
 

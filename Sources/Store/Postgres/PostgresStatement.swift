@@ -3,6 +3,10 @@
 ///
 /// Each takes a batch of any size: lists come as arrays. Rows are locked in byte order of their ids, so that two
 /// workers never wait for each other in a circle.
+///
+/// A plan is made once, perhaps while the tables are empty, and must be right for millions of rows. So none is left a
+/// choice: rows are found one by one along their key (`LATERAL … OFFSET 0`, `ON CONFLICT`, `ctid = ANY`), never by a join
+/// that could as well go through a table.
 enum PostgresStatement: String, CaseIterable {
     case begin, relax, commit, rollback, now
     case loadRooms, loadParticipants, loadAnswers, loadUnsent
@@ -43,10 +47,12 @@ enum PostgresStatement: String, CaseIterable {
         AS u(id, version, \(hot), \(cold))
         """
     private static let setHot = """
-        version = u.version + 1, sequence = u.sequence, session = u.session, is_open = u.is_open, \
-        connected = u.connected, changed_at = u.changed_at, started_at = u.started_at, ends_at = u.ends_at, \
-        extensions = u.extensions, announced = u.announced, extender_kind = u.extender_kind, \
-        extended_by = u.extended_by, ended_at = u.ended_at, cause = u.cause, due_at = u.due_at
+        version = excluded.version, sequence = excluded.sequence, session = excluded.session, \
+        is_open = excluded.is_open, connected = excluded.connected, changed_at = excluded.changed_at, \
+        started_at = excluded.started_at, ends_at = excluded.ends_at, extensions = excluded.extensions, \
+        announced = excluded.announced, extender_kind = excluded.extender_kind, \
+        extended_by = excluded.extended_by, ended_at = excluded.ended_at, cause = excluded.cause, \
+        due_at = excluded.due_at
         """
     private static let outboxColumns =
         "position, format, room, sequence, type, message_id, timestamp, body, trace"
@@ -67,7 +73,11 @@ enum PostgresStatement: String, CaseIterable {
     private static func takeOver(_ rooms: String) -> String {
         """
         WITH taken AS (
-            UPDATE outbox SET owner = $1 WHERE room = ANY (ARRAY(\(rooms))) AND owner <> $1
+            UPDATE outbox SET owner = $1
+            WHERE ctid = ANY (ARRAY(
+                SELECT o.ctid FROM (SELECT DISTINCT room FROM (\(rooms)) AS orphan) AS k
+                CROSS JOIN LATERAL (
+                    SELECT ctid FROM outbox WHERE room = k.room AND owner <> $1 OFFSET 0) AS o))
             RETURNING \(outboxColumns))
         SELECT \(outboxColumns) FROM taken ORDER BY position
         """
@@ -88,30 +98,41 @@ enum PostgresStatement: String, CaseIterable {
             """
             SELECT k.room, k.name, p.role, p.joined_at
             FROM unnest($1::bytea[], $2::bytea[]) AS k(room, name)
-            JOIN rooms r ON r.id = k.room AND r.phase < 2
-            JOIN participants p ON p.room = k.room AND p.session = r.session AND p.name = k.name
+            CROSS JOIN LATERAL (SELECT session FROM rooms WHERE id = k.room AND phase < 2 OFFSET 0) AS r
+            CROSS JOIN LATERAL (
+                SELECT role, joined_at FROM participants
+                WHERE room = k.room AND session = r.session AND name = k.name OFFSET 0) AS p
             """
         case .loadAnswers:
             """
-            SELECT a.room, a.id, a.canonical, a.reply, a.position
-            FROM unnest($1::bytea[], $2::bytea[]) AS k(room, id) JOIN answers a ON a.room = k.room AND a.id = k.id
+            SELECT k.room, k.id, a.canonical, a.reply, a.position
+            FROM unnest($1::bytea[], $2::bytea[]) AS k(room, id)
+            CROSS JOIN LATERAL (
+                SELECT canonical, reply, position FROM answers WHERE room = k.room AND id = k.id OFFSET 0) AS a
             """
         case .loadUnsent:
             """
-            SELECT \(Self.outboxColumns) FROM outbox WHERE room = ANY ($1::bytea[]) AND owner <> $2
-            ORDER BY position
+            SELECT o.* FROM unnest($1::bytea[]) AS k(id)
+            CROSS JOIN LATERAL (
+                SELECT \(Self.outboxColumns) FROM outbox WHERE room = k.id AND owner <> $2 OFFSET 0) AS o
+            ORDER BY o.position
             """
         case .lockRooms:
             """
             SELECT id, version, session, phase FROM rooms WHERE id = ANY ($1::bytea[]) ORDER BY id FOR UPDATE
             """
         case .nextPositions: "SELECT nextval('positions') FROM generate_series(1, $1::bigint)"
-        case .updateRooms: "UPDATE rooms r SET \(Self.setHot) FROM \(Self.hotRows) WHERE r.id = u.id"
+        case .updateRooms:
+            """
+            INSERT INTO rooms (id, version, \(Self.hot)) SELECT id, version + 1, \(Self.hot) FROM \(Self.hotRows)
+            ON CONFLICT (id) DO UPDATE SET \(Self.setHot)
+            """
         case .replaceRooms:
             """
-            UPDATE rooms r SET \(Self.setHot), definition = u.definition, session_definition = u.session_definition,
-                phase = u.phase, idle_since = u.idle_since
-            FROM \(Self.allRows) WHERE r.id = u.id
+            INSERT INTO rooms (\(Self.roomColumns))
+            SELECT id, version + 1, \(Self.hot), \(Self.cold) FROM \(Self.allRows)
+            ON CONFLICT (id) DO UPDATE SET \(Self.setHot), definition = excluded.definition,
+                session_definition = excluded.session_definition, phase = excluded.phase, idle_since = excluded.idle_since
             """
         case .insertRooms:
             """
@@ -131,8 +152,11 @@ enum PostgresStatement: String, CaseIterable {
             """
         case .removeParticipants:
             """
-            DELETE FROM participants p USING unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS k(room, session, name)
-            WHERE p.room = k.room AND p.session = k.session AND p.name = k.name
+            DELETE FROM participants WHERE ctid = ANY (ARRAY(
+                SELECT p.ctid FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS k(room, session, name)
+                CROSS JOIN LATERAL (
+                    SELECT ctid FROM participants
+                    WHERE room = k.room AND session = k.session AND name = k.name OFFSET 0) AS p))
             """
         case .insertOutbox:
             """
@@ -182,25 +206,32 @@ enum PostgresStatement: String, CaseIterable {
         case .tryPruneLock: "SELECT pg_try_advisory_xact_lock(\(PostgresSchema.lock), 3)"
         case .oldAnswers:
             """
-            SELECT a.at, a.number, EXISTS (
-                SELECT FROM rooms r WHERE r.id = a.room AND r.session = a.session AND r.phase < 2)
-            FROM answers a WHERE a.number > $1 ORDER BY a.number LIMIT $2
+            SELECT a.at, a.number, r.kept FROM (
+                SELECT at, number, room, session FROM answers WHERE number > $1 ORDER BY number LIMIT $2) AS a
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS kept FROM (
+                    SELECT FROM rooms WHERE id = a.room AND session = a.session AND phase < 2 OFFSET 0) AS found) AS r
+            ORDER BY a.number
             """
         case .removeAnswers: "DELETE FROM answers WHERE number = ANY ($1::bigint[])"
         case .leftovers:
             "SELECT room, below FROM leftovers ORDER BY room LIMIT $1 FOR UPDATE SKIP LOCKED"
         case .pruneParticipants:
             """
-            DELETE FROM participants p
-            USING (SELECT p.room, p.session, p.name FROM unnest($1::bytea[], $2::bigint[]) AS l(room, below)
-                   JOIN participants p ON p.room = l.room AND p.session < l.below LIMIT $3) AS old
-            WHERE p.room = old.room AND p.session = old.session AND p.name = old.name
+            DELETE FROM participants WHERE ctid = ANY (ARRAY(
+                SELECT p.ctid FROM unnest($1::bytea[], $2::bigint[]) AS l(room, below)
+                CROSS JOIN LATERAL (
+                    SELECT ctid FROM participants WHERE room = l.room AND session < l.below LIMIT $3::bigint) AS p
+                LIMIT $3::bigint))
             """
         case .removeLeftovers:
             """
-            DELETE FROM leftovers l USING unnest($1::bytea[], $2::bigint[]) AS k(room, below)
-            WHERE l.room = k.room AND NOT EXISTS (
-                SELECT FROM participants p WHERE p.room = k.room AND p.session < k.below)
+            DELETE FROM leftovers WHERE room = ANY (ARRAY(
+                SELECT k.room FROM unnest($1::bytea[], $2::bigint[]) AS k(room, below)
+                CROSS JOIN LATERAL (
+                    SELECT count(*) AS rows FROM (
+                        SELECT FROM participants WHERE room = k.room AND session < k.below LIMIT 1) AS found) AS p
+                WHERE p.rows = 0))
             """
         case .idleRooms:
             """
