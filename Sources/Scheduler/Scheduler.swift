@@ -273,9 +273,9 @@ package final class Scheduler {
 
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
-        case .connected(let version, _):
+        case .connected(let version, _, let node):
             meters.connections[name, default: ConnectionMeter()].connected()
-            log.info("connected", ["connection": name, "broker": version])
+            log.info("connected", ["connection": name, "broker": version, "node": node])
             lastError[name] = nil
         case .disconnected(let error, let delay):
             meters.connections[name]?.disconnected()

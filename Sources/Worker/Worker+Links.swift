@@ -115,9 +115,9 @@ extension Worker {
 
     private func logConnection(_ event: LinkEvent, _ name: String) {
         switch event {
-        case .connected(let version, _):
+        case .connected(let version, _, let node):
             links.isWell(name)
-            log.info("connected", ["connection": name, "broker": version])
+            log.info("connected", ["connection": name, "broker": version, "node": node])
         case .disconnected(let error, let delay):
             guard links.isNews(error, of: name) else { return }
             log.warning(

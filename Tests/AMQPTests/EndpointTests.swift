@@ -59,6 +59,7 @@ import Testing
         ("amqp://u:hunter2@", .emptyHost),
         ("amqp://h h", .forbiddenCharacter(part: "host")),
         ("amqp://h%20h", .malformedHost("h h")),
+        ("amqp://a,b:5672", .malformedHost("a,b")),
         ("amqp://[::1", .unclosedBracket),
         ("amqp://[h]", .malformedHost("h")),
         ("amqp://[::1]x", .malformedPort("x")),
@@ -90,6 +91,24 @@ import Testing
         let error = #expect(throws: EndpointError.self) { try Endpoint(url: url) }
         #expect(error == expected)
         #expect(error?.description.contains("hunter2") == false)
+    }
+
+    @Test("several URLs are the nodes of one broker, for one user")
+    func several() throws {
+        let endpoints = try Endpoints(urls: ["amqp://u:hunter2@a/v", "amqps://u:hunter2@[::1]:7/v"])
+        #expect(endpoints.all.map(\.address) == ["a:5672", "[::1]:7"])
+        #expect(endpoints.user == "u")
+        #expect("\(endpoints)" == "amqp://u:<redacted>@a:5672/v,amqps://u:<redacted>@[::1]:7/v")
+        let bad: [([String], EndpointError)] = [
+            ([], .noScheme), (["amqp://a", "b"], .noScheme),
+            (["amqp://u:hunter2@a", "amqp://v:hunter2@b"], .differing(part: "user")),
+            (["amqp://a/v", "amqp://b"], .differing(part: "virtual host")),
+        ]
+        for (urls, expected) in bad {
+            let error = #expect(throws: EndpointError.self) { try Endpoints(urls: urls) }
+            #expect(error == expected)
+            #expect(error?.description.contains("hunter2") == false)
+        }
     }
 
     @Test("the password is never printed")

@@ -50,7 +50,7 @@ final class FakeBroker: Sendable {
 
     func configuration(heartbeatSeconds: UInt16 = 10) -> LinkConfiguration {
         LinkConfiguration(
-            endpoint: endpoint, connectionName: "fake", heartbeatSeconds: heartbeatSeconds,
+            endpoints: Endpoints(endpoint), connectionName: "fake", heartbeatSeconds: heartbeatSeconds,
             connectTimeout: .seconds(3), rpcTimeout: .seconds(3),
             backoff: Backoff(first: .milliseconds(20), maximum: .milliseconds(200)))
     }

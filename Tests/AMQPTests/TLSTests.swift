@@ -90,8 +90,9 @@ private final class TLSServer: Sendable {
         host: String, caFile: String, client: LinkConfiguration.ClientCertificate? = nil
     ) async throws -> AMQPError {
         let configuration = LinkConfiguration(
-            endpoint: Endpoint(
-                isTLS: true, host: host, port: port, user: "u", password: Secret("p"), virtualHost: "/"),
+            endpoints: Endpoints(
+                Endpoint(
+                    isTLS: true, host: host, port: port, user: "u", password: Secret("p"), virtualHost: "/")),
             connectionName: "tls", caFile: caFile, clientCertificate: client, connectTimeout: .seconds(1),
             backoff: Backoff(first: .milliseconds(20), maximum: .milliseconds(100)))
         let log = EventLog()

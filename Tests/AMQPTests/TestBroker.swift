@@ -24,7 +24,7 @@ enum TestBroker {
     /// A configuration that is impatient enough for tests.
     static func configuration(_ name: String, endpoint: Endpoint? = nil) throws -> LinkConfiguration {
         LinkConfiguration(
-            endpoint: try endpoint ?? Self.endpoint(), connectionName: name,
+            endpoints: Endpoints(try endpoint ?? Self.endpoint()), connectionName: name,
             backoff: Backoff(first: .milliseconds(20), maximum: .milliseconds(400)))
     }
 
@@ -94,6 +94,14 @@ func aside<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) asyn
         } catch {
             continuation.resume(throwing: error)
         }
+    }
+}
+
+extension LinkConfiguration {
+    /// The one node of most tests.
+    var endpoint: Endpoint {
+        get { endpoints.all[0] }
+        set { endpoints = Endpoints(newValue) }
     }
 }
 

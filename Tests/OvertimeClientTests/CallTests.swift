@@ -152,6 +152,25 @@ struct CallTests {
         }
     }
 
+    @Test("of several URLs the one that answers is taken, by services and library")
+    func severalNodes() async throws {
+        let stack = try LibraryStack(services: [])
+        defer { stack.stop() }
+        let nowhere = stack.url.replacing(/@[^\/]*/, with: "@127.0.0.1:1")
+        let urls = "\(nowhere),\(stack.url),\(nowhere)"
+        try stack.start("worker", environment: ["OVERTIME_AMQP_URL": urls])
+        var configuration = try Overtime.Configuration(url: urls, eventsURL: urls)
+        configuration.prefix = stack.prefix
+        configuration.timeout = .seconds(20)
+        let overtime = try await Overtime.connect(configuration)
+        _ = try await overtime.rooms()
+        _ = try await overtime.events()
+        await overtime.close()
+        #expect(throws: OvertimeError.self) {
+            try Overtime.Configuration(url: "amqp://alice@a,amqp://bob@b")
+        }
+    }
+
     @Test("a cancelled call ends at once, a closed client's too")
     func cancellation() async throws {
         let stack = try LibraryStack(services: [])

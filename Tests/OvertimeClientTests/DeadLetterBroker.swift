@@ -18,7 +18,7 @@ struct DeadLetterBroker {
     init() throws {
         topology = try Topology(prefix: "test.\(getpid()).\(RandomToken.make())")
         connection = LinkConfiguration(
-            endpoint: try Endpoint(url: #require(Self.url)), connectionName: "dead letters test")
+            endpoints: Endpoints(try Endpoint(url: #require(Self.url))), connectionName: "dead letters test")
     }
 
     var box: DeadLetterBox { DeadLetterBox(connection: connection, topology: topology) }

@@ -176,6 +176,22 @@ struct ConfigurationTests {
         #expect(Secret("hunter2").withoutCredentials == "(secret)")
     }
 
+    @Test("a comma separates URLs only where another one follows")
+    func severalURLs() throws {
+        let rows: [(String, [String])] = [
+            ("amqp://a", ["amqp://a"]), ("amqp://u:p,q@a", ["amqp://u:p,q@a"]),
+            ("amqp://u:p,q@a,amqps://u:p@b:1/v", ["amqp://u:p,q@a", "amqps://u:p@b:1/v"]),
+            ("amqp://a,AMQP://b", ["amqp://a", "AMQP://b"]), ("amqp://a,", ["amqp://a,"]),
+        ]
+        for (text, urls) in rows { #expect(BrokerURLs.split(text) == urls) }
+        let several = "amqp://u:hunter2,x@a:1/v,amqp://u:hunter2@b:2/v"
+        #expect(try Self.load(["OVERTIME_AMQP_URL": several]).amqp.url.reveal() == several)
+        #expect(Secret(several).withoutCredentials == "amqp://a:1/v,amqp://b:2/v")
+        for bad in ["amqp://a,amqp://", "amqp://a,amqp://b:x", "amqp://a, amqp://b"] {
+            #expect(throws: ConfigurationError.self) { try Self.load(["OVERTIME_AMQP_URL": bad]) }
+        }
+    }
+
     @Test("a file of its own holds the value of a variable that can be secret")
     func secretFiles() throws {
         for ending in ["", "\n", "\r\n"] {

@@ -28,7 +28,9 @@ final class TLSVerdict {
 // TLS with the peer's chain and name verified, always; there is no way to leave it out.
 extension Connection {
     /// Connects over TLS, at least 1.2. All files are read here, so that a rotated one is used from the next connection on.
-    func openTLS(_ configuration: LinkConfiguration) throws(AMQPError) {
+    func openTLS(
+        to endpoint: Endpoint, _ configuration: LinkConfiguration, timeout: Duration
+    ) throws(AMQPError) {
         guard let socket = amqp_ssl_socket_new(state) else {
             throw AMQPError(scope: .connection, kind: .resources, text: "no memory for a TLS socket")
         }
@@ -45,8 +47,7 @@ extension Connection {
         if let client = configuration.clientCertificate { try show(client, on: socket) }
         let versions = amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST)
         guard versions == AMQP_STATUS_OK.rawValue else { throw Self.tlsError("TLS 1.2 is not available") }
-        var limit = timeval(configuration.connectTimeout)
-        let endpoint = configuration.endpoint
+        var limit = timeval(timeout)
         let status = amqp_socket_open_noblock(socket, endpoint.host, Int32(endpoint.port), &limit)
         guard status != AMQP_STATUS_OK.rawValue else { return }
         throw connectError(status, host: endpoint.host, verdict)

@@ -41,10 +41,11 @@ final class Connection {
     }
 
     /// Logs in with all the capabilities that the link depends on, and returns the broker's properties.
-    func logIn(_ configuration: LinkConfiguration) throws(AMQPError) -> Table {
-        let endpoint = configuration.endpoint
+    func logIn(
+        to endpoint: Endpoint, _ configuration: LinkConfiguration, timeout: Duration
+    ) throws(AMQPError) -> Table {
         defer { arena.release() }
-        var limit = timeval(configuration.connectTimeout)
+        var limit = timeval(timeout)
         amqp_set_handshake_timeout(state, &limit)
         var rpcLimit = timeval(configuration.rpcTimeout)
         amqp_set_rpc_timeout(state, &rpcLimit)

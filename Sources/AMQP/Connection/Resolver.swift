@@ -11,27 +11,40 @@ struct SocketAddress: Hashable, Sendable {
 ///
 /// `getaddrinfo` takes as long as the name servers like, and nothing stops it. It runs on a helper thread; the caller
 /// waits for the helper or for its own limit, whichever is first. A helper that still hangs is waited for again by
-/// the next attempt instead of being joined by a second one.
+/// the next attempt for the same name instead of being joined by a second one.
 final class Resolver {
-    private var pending: Lookup?
+    private struct Name: Hashable {
+        let host: String
+        let port: UInt16
+    }
+
+    private var pending: [Name: Lookup] = [:]
+    private let lookUp: @Sendable (_ host: String, _ port: UInt16) -> Lookup.Result
+
+    /// - Parameter lookUp: takes as long as it likes.
+    init(lookUp: @escaping @Sendable (String, UInt16) -> Lookup.Result = Lookup.lookUp) {
+        self.lookUp = lookUp
+    }
 
     /// - Parameter stop: ends the wait at once.
     func resolve(host: String, port: UInt16, timeout: Duration, stop: WakeUp) throws(AMQPError)
         -> [SocketAddress]
     {
+        let name = Name(host: host, port: port)
         let lookup: Lookup
-        if let pending {
-            lookup = pending
+        if let started = pending[name] {
+            lookup = started
         } else {
-            lookup = try Lookup.start(host: host, port: port)
-            pending = lookup
+            let lookUp = lookUp
+            lookup = try Lookup.start { lookUp(host, port) }
+            pending[name] = lookup
         }
         guard lookup.done.wait(milliseconds: timeout.wholeMilliseconds, or: stop) else {
             throw AMQPError(
                 scope: .connection, kind: .dns,
                 text: "the name \(SafeText.oneLine(host.utf8)) was not resolved in time")
         }
-        pending = nil
+        pending[name] = nil
         switch lookup.result.withLock({ $0 }) {
         case .addresses(let addresses) where !addresses.isEmpty:
             return addresses
@@ -46,7 +59,7 @@ final class Resolver {
     }
 }
 
-private final class Lookup: Sendable {
+final class Lookup: Sendable {
     enum Result: Sendable {
         case addresses([SocketAddress])
         case failure(String)
@@ -59,13 +72,13 @@ private final class Lookup: Sendable {
         self.done = done
     }
 
-    static func start(host: String, port: UInt16) throws(AMQPError) -> Lookup {
+    static func start(_ lookUp: @escaping @Sendable () -> Result) throws(AMQPError) -> Lookup {
         guard let done = WakeUp() else { throw .noDescriptor }
         let lookup = Lookup(done: done)
         do {
             // Nobody joins it: it ends when the name servers have answered or given up.
             _ = try OwnedThread.start(name: "amqp-resolve", stackBytes: 1 << 20) {
-                let result = lookUp(host: host, port: port)
+                let result = lookUp()
                 lookup.result.withLock { $0 = result }
                 lookup.done.signal()
             }
@@ -75,7 +88,7 @@ private final class Lookup: Sendable {
         return lookup
     }
 
-    private static func lookUp(host: String, port: UInt16) -> Result {
+    @Sendable static func lookUp(host: String, port: UInt16) -> Result {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,6 +1,7 @@
 /// How a link connects and how long it is patient.
 package struct LinkConfiguration: Sendable {
-    package var endpoint: Endpoint
+    /// The nodes of the broker; see `NodeRound`.
+    package var endpoints: Endpoints
     /// What the broker's lists and logs call this connection.
     package var connectionName: String
     package var product: String
@@ -12,20 +13,20 @@ package struct LinkConfiguration: Sendable {
     /// What this client shows to a broker that asks for a certificate.
     package var clientCertificate: ClientCertificate?
     package var login: Login
-    /// For name resolution, and again for the connection with its login.
+    /// For one attempt: the name, the connection and the login together. More a dead node never costs.
     package var connectTimeout: Duration
     /// For each answer of the broker; too late is a lost connection.
     package var rpcTimeout: Duration
     package var backoff: Backoff
 
     package init(
-        endpoint: Endpoint, connectionName: String, product: String = "overtime", version: String = "",
+        endpoints: Endpoints, connectionName: String, product: String = "overtime", version: String = "",
         heartbeatSeconds: UInt16 = 10, caFile: String = "/etc/ssl/certs/ca-certificates.crt",
         clientCertificate: ClientCertificate? = nil, login: Login = .password,
         connectTimeout: Duration = .seconds(5), rpcTimeout: Duration = .seconds(10),
         backoff: Backoff = Backoff()
     ) {
-        self.endpoint = endpoint
+        self.endpoints = endpoints
         self.connectionName = connectionName
         self.product = product
         self.version = version

@@ -8,6 +8,7 @@ final class LinkLoop {
     let control: LinkControl
     private let observer: ([LinkEvent]) -> Void
     private let resolver = Resolver()
+    private var round: NodeRound
 
     /// What the observer has not heard yet.
     var events: [LinkEvent] = []
@@ -29,6 +30,7 @@ final class LinkLoop {
         self.observer = observer
         self.inbox = inbox
         self.control = control
+        round = NodeRound(configuration.endpoints, startingAt: Int.random(in: 0..<Int.max))
     }
 
     func run() {
@@ -82,28 +84,45 @@ final class LinkLoop {
             failures: failures, isConfiguration: isConfiguration, unit: Double.random(in: 0..<1))
     }
 
+    /// Tries each node once, beginning with the next; throws what the round amounts to.
     private func connect() throws(AMQPError) -> Connection {
-        let endpoint = configuration.endpoint
+        while true {
+            let node = round.take()
+            do throws(AMQPError) {
+                let connection = try connect(to: node)
+                round.succeeded()
+                return connection
+            } catch {
+                control.release()
+                guard !control.isStopping else { throw error }
+                if let reason = round.failed(error, at: node) { throw reason }
+            }
+        }
+    }
+
+    private func connect(to node: Endpoint) throws(AMQPError) -> Connection {
+        let deadline = Instant.now + configuration.connectTimeout.wholeMilliseconds
+        var rest: Duration { .milliseconds(max(1, deadline - .now)) }
         let addresses = try resolver.resolve(
-            host: endpoint.host, port: endpoint.port, timeout: configuration.connectTimeout,
-            stop: control.stop)
+            host: node.host, port: node.port, timeout: rest, stop: control.stop)
         let connection = try Connection()
-        if endpoint.isTLS {
+        if node.isTLS {
             // The library checks the certificate only against the name that it connects to, so it resolves the name
             // a second time; the look-up above has bounded that in all but the unluckiest case.
-            try connection.openTLS(configuration)
+            try connection.openTLS(to: node, configuration, timeout: rest)
         } else {
-            try connection.adopt(
-                Dialer.connect(to: addresses, timeout: configuration.connectTimeout, stop: control.stop))
+            try connection.adopt(Dialer.connect(to: addresses, timeout: rest, stop: control.stop))
         }
         let heartbeat = Int(configuration.heartbeatSeconds)
         Dialer.tune(connection.descriptor, heartbeatSeconds: heartbeat)
         try control.hold(connection.descriptor)
-        let properties = try connection.logIn(configuration)
+        let properties = try connection.logIn(to: node, configuration, timeout: rest)
         Dialer.tune(connection.descriptor, heartbeatSeconds: min(heartbeat, connection.heartbeatSeconds))
         control.beginSession()
         let version = properties["version"]?.text ?? "unknown"
-        events.append(.connected(brokerVersion: SafeText.oneLine(version.utf8), properties: properties))
+        events.append(
+            .connected(
+                brokerVersion: SafeText.oneLine(version.utf8), properties: properties, node: node.address))
         return connection
     }
 

@@ -74,7 +74,9 @@ extension AMQPError {
         var isConfiguration = true
         switch code {
         case 403: kind = .accessRefused
-        case 404: kind = .notFound
+        case 404:
+            kind = .notFound
+            isConfiguration = !Self.isAway(text)
         case 405: kind = .resourceLocked
         case 406:
             kind = .preconditionFailed
@@ -87,6 +89,11 @@ extension AMQPError {
         self.init(
             scope: scope, kind: kind, code: code, text: SafeText.oneLine(text),
             isConfiguration: isConfiguration)
+    }
+
+    /// A classic queue on a node of a cluster that is down: it comes back with the node.
+    private static func isAway(_ text: [UInt8]) -> Bool {
+        String(decoding: text, as: UTF8.self).contains("is down or inaccessible")
     }
 
     private static func isAboutAcknowledgement(classID: UInt16, methodID: UInt16) -> Bool {

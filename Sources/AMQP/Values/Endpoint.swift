@@ -20,13 +20,19 @@ package struct Endpoint: Hashable, Sendable {
     }
 }
 
+extension Endpoint {
+    /// Host and port, which tell the nodes of a cluster apart.
+    package var address: String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(PercentCoding.encode(host)):\(port)"
+    }
+}
+
 extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible {
     /// Safe to log: the password is left out, and everything else is percent-encoded to stay one line.
     package var description: String {
-        let address = host.contains(":") ? "[\(host)]" : PercentCoding.encode(host)
         let scheme = isTLS ? "amqps" : "amqp"
         let path = PercentCoding.encode(virtualHost)
-        return "\(scheme)://\(PercentCoding.encode(user)):\(password)@\(address):\(port)/\(path)"
+        return "\(scheme)://\(PercentCoding.encode(user)):\(password)@\(address)/\(path)"
     }
 
     package var debugDescription: String { description }
@@ -46,6 +52,8 @@ package enum EndpointError: Error, Hashable, Sendable {
     case tooLong(part: String)
     case tooManySlashes
     case query
+    /// Of several URLs.
+    case differing(part: String)
 }
 
 extension EndpointError: CustomStringConvertible {
@@ -68,6 +76,8 @@ extension EndpointError: CustomStringConvertible {
         case .tooLong(let part): "the \(part) of the AMQP URL is longer than 255 bytes"
         case .tooManySlashes:
             "the virtual host of the AMQP URL has an unencoded slash; write it as %2F (the default one is %2F)"
+        case .differing(let part):
+            "the AMQP URLs name more than one \(part); give the nodes of one cluster, as one user"
         case .query:
             "the AMQP URL has a query or fragment; options are configuration keys, and ? is %3F, # is %23"
         }

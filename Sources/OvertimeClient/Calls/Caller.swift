@@ -84,5 +84,5 @@ final class Caller: Sendable {
 extension LinkConfiguration {
     /// Whom the broker vouches for as the sender of a message: what an operator may do hangs on it. Nil with a
     /// certificate, since only the broker knows whom it names, and refuses any other.
-    var publisher: ShortString? { login == .password ? ShortString(endpoint.user) : nil }
+    var publisher: ShortString? { login == .password ? ShortString(endpoints.user) : nil }
 }

@@ -1,6 +1,7 @@
 package import AMQP
 import Contract
 import Glibc
+import Service
 
 extension Overtime {
     /// Where the broker is and how to talk to it.
@@ -8,9 +9,9 @@ extension Overtime {
     /// Everything but the URL has a default that fits a worker with its own defaults. The password of the URL is kept where no
     /// description shows it.
     public struct Configuration: Sendable {
-        package var endpoint: Endpoint
+        package var endpoints: Endpoints
         /// For events; nil for the same.
-        package var eventsEndpoint: Endpoint?
+        package var eventsEndpoints: Endpoints?
         /// What the names of exchanges and queues begin with: the worker's `amqp.prefix`.
         public var prefix = "overtime"
         /// The part of this program's own queues' names that tells who it is, `<prefix>.own.<component>.<random>`: the
@@ -53,13 +54,14 @@ extension Overtime {
 
         /// - Parameters:
         ///   - url: `amqp://user:password@host:port/vhost`, or `amqps` for TLS; what is left out is
-        ///     guest:guest, 5672 or 5671, and the virtual host `/`.
+        ///     guest:guest, 5672 or 5671, and the virtual host `/`. The nodes of a cluster are given as several URLs,
+        ///     separated by commas: the connection is made to whichever answers, and after a loss to the next.
         ///   - eventsURL: the same for events, where the broker has another user for them; nil for the first.
         /// - Throws: `malformed` with what is wrong in it; never with the password.
         public init(url: String, eventsURL: String? = nil) throws(OvertimeError) {
             do throws(EndpointError) {
-                endpoint = try Endpoint(url: url)
-                if let eventsURL { eventsEndpoint = try Endpoint(url: eventsURL) }
+                endpoints = try Endpoints(urls: BrokerURLs.split(url))
+                if let eventsURL { eventsEndpoints = try Endpoints(urls: BrokerURLs.split(eventsURL)) }
             } catch {
                 throw .malformed(error.description)
             }
@@ -84,12 +86,12 @@ extension Overtime.Configuration {
         return topology
     }
 
-    var connection: LinkConfiguration { connection(to: endpoint) }
-    var eventsConnection: LinkConfiguration { connection(to: eventsEndpoint ?? endpoint) }
+    var connection: LinkConfiguration { connection(to: endpoints) }
+    var eventsConnection: LinkConfiguration { connection(to: eventsEndpoints ?? endpoints) }
 
-    private func connection(to endpoint: Endpoint) -> LinkConfiguration {
+    private func connection(to endpoints: Endpoints) -> LinkConfiguration {
         var link = LinkConfiguration(
-            endpoint: endpoint, connectionName: "\(connectionName) pid \(getpid())",
+            endpoints: endpoints, connectionName: "\(connectionName) pid \(getpid())",
             heartbeatSeconds: UInt16(clamping: heartbeat.components.seconds), caFile: authoritiesFile,
             backoff: Backoff(maximum: .seconds(3)))
         if let certificate {

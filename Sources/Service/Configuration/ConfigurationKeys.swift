@@ -4,14 +4,14 @@ extension ConfigurationKey {
 
     private static let amqp = [
         ConfigurationKey(
-            "amqp.url", variable: "OVERTIME_AMQP_URL", placeholder: "URL", kind: .text,
+            "amqp.url", variable: "OVERTIME_AMQP_URL", placeholder: "URL,…", kind: .text,
             default: "amqp://guest:guest@127.0.0.1:5672/%2f",
-            help: "the broker; amqps:// verifies the peer",
+            help: "the broker, its nodes separated by commas; amqps:// verifies the peer",
             expected:
-                "amqp://USER:PASSWORD@HOST:PORT/VHOST, or amqps://, with special characters percent-encoded",
+                "amqp://USER:PASSWORD@HOST:PORT/VHOST, or amqps://, with special characters percent-encoded; several of them are separated by commas",
             takesFile: true, isSecret: { _ in true }, show: { $0.amqp.url.withoutCredentials }
         ) { text, configuration in
-            guard ConfigurationValue.isBrokerURL(text) else { return false }
+            guard ConfigurationValue.areBrokerURLs(text) else { return false }
             configuration.amqp.url = Secret(text)
             return true
         },

@@ -28,9 +28,11 @@ enum ConfigurationValue {
             && text.utf8.allSatisfy { isDigit($0) || isLetter($0) || [0x2D, 0x2E, 0x5F].contains($0) }
     }
 
-    /// Whether a text is shaped like a broker's URL. Its parts are read where it is used; here only what is plainly
-    /// wrong is found, before anything is started.
-    static func isBrokerURL(_ text: String) -> Bool {
+    /// Whether a text is shaped like the URLs of a broker's nodes. Their parts are read where they are used; here only
+    /// what is plainly wrong is found, before anything is started.
+    static func areBrokerURLs(_ text: String) -> Bool { BrokerURLs.split(text).allSatisfy(isBrokerURL) }
+
+    private static func isBrokerURL(_ text: String) -> Bool {
         let scheme = ["amqp://", "amqps://"].first { text.hasPrefix($0) }
         guard let scheme, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return false }
         let rest = text.dropFirst(scheme.count)

@@ -19,8 +19,12 @@ package struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebug
     package var debugDescription: String { "(secret)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// The URL without user and password, for lines that say which broker is meant.
+    /// The URL, or several, without user and password, for lines that say which broker is meant.
     package var withoutCredentials: String {
+        BrokerURLs.split(text).map { Secret($0).oneWithoutCredentials }.joined(separator: ",")
+    }
+
+    private var oneWithoutCredentials: String {
         guard let scheme = text.firstRange(of: "://") else { return description }
         let rest = text[scheme.upperBound...]
         // The last @ in the whole rest, not in the authority: an unescaped / or @ in a password must not show its tail.

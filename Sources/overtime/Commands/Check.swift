@@ -30,11 +30,30 @@ extension ProgramCommand {
         case .failure(let failure):
             checklist.bad("broker", failure.description)
         case .success(let found):
-            checklist.good("broker", "\(composition.endpoint), RabbitMQ \(found.version)")
+            checklist.good("broker", "\(composition.endpoints), RabbitMQ \(found.version)")
+            checkNodes(composition, connected: found.node, &checklist, until: deadline)
             checklist.add(found)
             checkWorker(composition, &checklist, until: deadline)
         }
         return checklist.isGood ? .ok : .refused
+    }
+
+    /// The nodes of a cluster one by one: a connection takes whichever answers, and hides the others.
+    private static func checkNodes(
+        _ composition: Composition, connected: String, _ checklist: inout Checklist, until deadline: Int64
+    ) {
+        guard composition.endpoints.all.count > 1 else { return }
+        for node in composition.endpoints.all {
+            let isConnected = node.address == connected
+            switch NodeCheck.run(composition, node, until: deadline) {
+            case .success(let version):
+                checklist.good(
+                    "node",
+                    "\(node.address), RabbitMQ \(version)" + (isConnected ? ", asked for all else" : ""))
+            case .failure(let error):
+                checklist.bad("node", "\(node.address): \(error)")
+            }
+        }
     }
 
     private static func checkHealth(_ address: Configuration.HTTPAddress?, until deadline: Int64)

@@ -7,6 +7,8 @@ import Service
 enum TopologyCheck {
     struct Found {
         var version = ""
+        /// The one that was asked, by host and port.
+        var node = ""
         var present = 0
         var missing: [(name: String, error: String)] = []
         var leftovers: [String] = []
@@ -48,7 +50,9 @@ enum TopologyCheck {
             guard left > 0 else { return .unreachable(lastError.map { "\($0)" } ?? "") }
             for event in mailbox.take(timeoutMilliseconds: left) {
                 switch event {
-                case .connected(let version, _): found.version = version
+                case .connected(let version, _, let node):
+                    found.version = version
+                    found.node = node
                 case .channelOpened(let index, _):
                     guard waiting.remove(index) != nil else { continue }
                     if probes[index].isLeftover {
@@ -60,7 +64,7 @@ enum TopologyCheck {
                     guard error.scope == .channel, waiting.remove(index) != nil, !probes[index].isLeftover
                     else { continue }
                     let remedy =
-                        error.kind == .notFound
+                        error.kind == .notFound && error.isConfiguration
                         ? "missing: a worker declares it at its start" : error.description
                     found.missing.append((probes[index].name, remedy))
                 case .disconnected(let error, _):

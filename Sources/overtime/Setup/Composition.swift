@@ -11,7 +11,7 @@ struct Composition {
     let configuration: Configuration
     /// Every key with its value and where it was set.
     let settings: [ConfigurationReading.Setting]
-    let endpoint: Endpoint
+    let endpoints: Endpoints
     let topology: Topology
 
     /// Reads the configuration in all its layers; prints every problem and ends with 78 where there is one.
@@ -24,21 +24,23 @@ struct Composition {
             flags: flags, environment: ProcessEnvironment.variables(), configPath: options["config"],
             isTerminal: ProcessEnvironment.isTerminal(2))
         var problems = reading.problems
-        let endpoint = endpoint(reading, &problems)
+        let endpoints = endpoints(reading, &problems)
         let topology = topology(reading, &problems)
-        if let endpoint { problems += tlsProblems(reading.configuration.amqp, endpoint) }
-        if let endpoint, let topology, problems.isEmpty {
+        if let endpoints { problems += tlsProblems(reading.configuration.amqp, endpoints) }
+        if let endpoints, let topology, problems.isEmpty {
             return Composition(
-                configuration: reading.configuration, settings: reading.settings, endpoint: endpoint,
+                configuration: reading.configuration, settings: reading.settings, endpoints: endpoints,
                 topology: topology)
         }
         Output.error("the configuration is wrong:\n  " + problems.joined(separator: "\n  "))
         ProcessExit.configuration.end()
     }
 
-    private static func endpoint(_ reading: ConfigurationReading, _ problems: inout [String]) -> Endpoint? {
+    private static func endpoints(
+        _ reading: ConfigurationReading, _ problems: inout [String]
+    ) -> Endpoints? {
         do throws(EndpointError) {
-            return try Endpoint(url: reading.configuration.amqp.url.reveal())
+            return try Endpoints(urls: BrokerURLs.split(reading.configuration.amqp.url.reveal()))
         } catch {
             problems.append("amqp.url (\(reading.origin(of: "amqp.url"))): \(error)")
             return nil
@@ -59,12 +61,12 @@ struct Composition {
     }
 
     /// What fits together badly; a certificate that is never shown must not be silent.
-    private static func tlsProblems(_ amqp: Configuration.AMQP, _ endpoint: Endpoint) -> [String] {
+    private static func tlsProblems(_ amqp: Configuration.AMQP, _ endpoints: Endpoints) -> [String] {
         var problems: [String] = []
         if (amqp.certificate == nil) != (amqp.key == nil) {
             problems.append("amqp.certificate and amqp.key go together: set both or none")
         }
-        if amqp.certificate != nil, !endpoint.isTLS {
+        if amqp.certificate != nil, endpoints.all.contains(where: { !$0.isTLS }) {
             problems.append("amqp.certificate has no effect on amqp://: use amqps://")
         }
         if amqp.login == .certificate, amqp.certificate == nil {
@@ -89,7 +91,7 @@ struct Composition {
     /// A connection under a name that the broker's list shows.
     func link(_ name: String) -> LinkConfiguration {
         LinkConfiguration(
-            endpoint: endpoint, connectionName: "\(name) pid \(getpid())", version: Version.current,
+            endpoints: endpoints, connectionName: "\(name) pid \(getpid())", version: Version.current,
             heartbeatSeconds: UInt16(clamping: configuration.amqp.heartbeatSeconds),
             caFile: configuration.amqp.ca, clientCertificate: clientCertificate,
             login: configuration.amqp.login == .certificate ? .certificate : .password,
