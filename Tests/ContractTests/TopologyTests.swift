@@ -54,6 +54,15 @@ struct TopologyTests {
             topology.commandQueues == ["overtime.commands.0", "overtime.commands.1", "overtime.commands.2"])
     }
 
+    @Test("in a cluster ticks and queries are replicated too, and nothing else changes")
+    func cluster() throws {
+        let expected = try Topology().declarations(.active).map(spell).map { line in
+            line.hasPrefix("queue overtime.queries ") || line.hasPrefix("queue overtime.ticks ")
+                ? line + " x-queue-type=quorum" : line
+        }
+        #expect(try Topology(isCluster: true).declarations(.active).map(spell) == expected)
+    }
+
     @Test("the log stands by itself and can be left out")
     func log() throws {
         #expect(

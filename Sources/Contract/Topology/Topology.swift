@@ -20,6 +20,8 @@ package struct Topology: Hashable, Sendable {
 
     package let prefix: String
     package let shards: Int
+    /// Whether ticks and queries have quorum queues, which the loss of a node does not stop.
+    package let isCluster: Bool
     /// `x-max-age` of the log, such as `7D`; nil for no log.
     package let logMaxAge: String?
     package let replies: Replies
@@ -40,7 +42,8 @@ package struct Topology: Hashable, Sendable {
     package let repliesExchange: ShortString
 
     package init(
-        prefix: String = "overtime", shards: Int = 1, logMaxAge: String? = "7D", replies: Replies = .default
+        prefix: String = "overtime", shards: Int = 1, isCluster: Bool = false, logMaxAge: String? = "7D",
+        replies: Replies = .default
     ) throws(Problem) {
         let name = try Self.names(prefix)
         guard Self.shardLimits.contains(shards) else {
@@ -51,6 +54,7 @@ package struct Topology: Hashable, Sendable {
         }
         self.prefix = prefix
         self.shards = shards
+        self.isCluster = isCluster
         self.logMaxAge = logMaxAge
         self.replies = replies
         commandsExchange = name("commands")

@@ -43,12 +43,12 @@ extension Topology {
             return replies == .exchange ? [exchange(repliesExchange, "direct")] : []
         case .queries:
             return [
-                exchange(queries, "fanout"), queue(queries, ["x-message-ttl": .int32(30_000)]),
+                exchange(queries, "fanout"), passingQueue(queries, ["x-message-ttl": .int32(30_000)]),
                 bind(queries, to: queries),
             ]
         case .ticks:
             let arguments: Table = ["x-message-ttl": .int32(60_000), "x-max-length": .int32(10_000)]
-            return [exchange(ticks, "fanout"), queue(ticks, arguments), bind(ticks, to: ticks)]
+            return [exchange(ticks, "fanout"), passingQueue(ticks, arguments), bind(ticks, to: ticks)]
         case .commands:
             return shards == 1 ? oneQueue : ring
         }
@@ -76,6 +76,14 @@ extension Topology {
                 "x-delivery-limit": .int32(200), "x-dead-letter-exchange": .string(dead.bytes),
                 "x-dead-letter-strategy": .text("at-least-once"), "x-overflow": .text("reject-publish"),
             ])
+    }
+
+    /// For what nobody would miss after a minute. A durable classic queue is on one node, and cannot even be declared while
+    /// that is down; so in a cluster these are replicated too.
+    private func passingQueue(_ name: ShortString, _ arguments: Table) -> Declaration {
+        var arguments = arguments
+        if isCluster { arguments["x-queue-type"] = .text("quorum") }
+        return queue(name, arguments)
     }
 
     private func exchange(_ name: ShortString, _ kind: ShortString) -> Declaration {

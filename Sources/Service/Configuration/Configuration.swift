@@ -4,6 +4,8 @@ package struct Configuration: Sendable, Equatable {
         package var url = Secret("amqp://guest:guest@127.0.0.1:5672/%2f")
         package var prefix = "overtime"
         package var shards = 1
+        /// Whether ticks and queries have replicated queues.
+        package var cluster = false
         package var declare = true
         package var replies = Replies.default
         package var heartbeatSeconds = 10

@@ -36,6 +36,16 @@ extension ConfigurationKey {
             return true
         },
         ConfigurationKey(
+            "amqp.cluster", variable: "OVERTIME_AMQP_CLUSTER", placeholder: "BOOL", kind: .boolean,
+            default: "false",
+            help: "quorum queues for ticks and queries too, so that no node's loss stops them",
+            expected: "true or false", show: { "\($0.amqp.cluster)" }
+        ) { text, configuration in
+            guard let flag = Bool(text) else { return false }
+            configuration.amqp.cluster = flag
+            return true
+        },
+        ConfigurationKey(
             "amqp.declare", variable: "OVERTIME_AMQP_DECLARE", placeholder: "BOOL", kind: .boolean,
             default: "true",
             help: "declare what is missing on the broker; false only checks",

@@ -51,7 +51,7 @@ struct Composition {
         let amqp = reading.configuration.amqp
         do throws(Topology.Problem) {
             return try Topology(
-                prefix: amqp.prefix, shards: amqp.shards,
+                prefix: amqp.prefix, shards: amqp.shards, isCluster: amqp.cluster,
                 logMaxAge: amqp.logRetentionMilliseconds.map(logAge),
                 replies: amqp.replies == .exchange ? .exchange : .default)
         } catch {
