@@ -1,6 +1,6 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm fuzz soak bench lint build docs up down clean
+.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm cluster fuzz soak bench lint build docs up down clean
 
 SECONDS := 60
 
@@ -42,6 +42,10 @@ kill-sweep: ## Kill worker and scheduler at every step, one at a time (EVERY=k f
 kill-storm: ## Kill worker, scheduler and broker at random under load (COMMANDS=200000 KILLS=200 SEED=n)
 	@scripts/install-deps
 	@COMMANDS=$(COMMANDS) KILLS=$(KILLS) SEED=$(SEED) scripts/faults kill-storm
+
+cluster: ## Kill each node of a cluster of three, and all leaders, under load (COMMANDS=10000 SEED=n)
+	@scripts/install-deps
+	@COMMANDS=$(COMMANDS) SEED=$(SEED) scripts/faults cluster
 
 fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for each target
 	@scripts/install-deps

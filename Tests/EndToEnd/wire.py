@@ -25,10 +25,17 @@ class Receipt:
 
 
 class Wire:
-    """One connection with a channel that publishes with confirms and one that consumes."""
+    """One connection with a channel that publishes with confirms and one that consumes.
+
+    Of several URLs, separated by commas, each connection takes the next one that answers.
+    """
+
+    # Of its durable queues.
+    queue_arguments = {}
+    heartbeat = 30
 
     def __init__(self, url, prefix, history):
-        self.url = url
+        self._urls = deque(url.split(","))
         self.prefix = prefix
         self.history = history
         self.token = secrets.token_hex(4)
@@ -48,12 +55,22 @@ class Wire:
     # The connection.
 
     def _start(self):
+        for left in reversed(range(len(self._urls))):
+            self._urls.rotate(-1)
+            try:
+                return self._connect(self._urls[-1])
+            except (ConnectionError, TimeoutError):
+                if not left:
+                    raise
+
+    def _connect(self, url):
         self._opened = Future()
         self._closing = False
         self.lost = False
         self._tag = 0
-        parameters = pika.URLParameters(self.url)
-        parameters.heartbeat = 30
+        parameters = pika.URLParameters(url)
+        parameters.heartbeat = self.heartbeat
+        parameters.stack_timeout = 8
         parameters.client_properties = {"connection_name": f"end-to-end test {self.prefix}"}
         self._connection = SelectConnection(
             parameters,
@@ -146,6 +163,7 @@ class Wire:
 
     def declare(self, queue, bindings=(), **arguments):
         self.queues.add(queue)
+        arguments = self.queue_arguments | arguments
         self._on_loop(
             lambda done: self._consumer.queue_declare(
                 queue, durable=True, arguments=arguments or None, callback=done

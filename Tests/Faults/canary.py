@@ -14,17 +14,16 @@ class Canary:
         token = secrets.token_hex(6)
         self.user = f"canary-{token}"
         self.password = f"Secret-{token}-password"
-        parts = urlsplit(broker.url)
-        self.url = urlunsplit(
-            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{parts.port}", parts.path, "", "")
-        )
+        self.url = ",".join(self._by(url) for url in broker.url.split(","))
 
     def through(self, port):
         """The same user by another port: a proxy's."""
-        parts = urlsplit(self.url)
-        return urlunsplit(
-            (parts.scheme, f"{self.user}:{self.password}@{parts.hostname}:{port}", parts.path, "", "")
-        )
+        return self._by(self._broker.url, port)
+
+    def _by(self, url, port=None):
+        parts = urlsplit(url)
+        address = f"{self.user}:{self.password}@{parts.hostname}:{port or parts.port}"
+        return urlunsplit((parts.scheme, address, parts.path, "", ""))
 
     def restore(self):
         if self.user not in self._broker.ctl("--silent", "list_users"):

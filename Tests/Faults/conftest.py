@@ -66,6 +66,23 @@ def broker():
 
 
 @pytest.fixture(scope="session")
+def cluster():
+    """Three nodes of this session, all of whose queues may lose any of them."""
+    # Not at the top: it builds on what this file loads.
+    from cluster import Cluster
+
+    directory = tempfile.mkdtemp(prefix="overtime-cluster.")
+    cluster = Cluster(ROOT / "scripts/cluster", directory)
+    try:
+        cluster.begin()
+        yield cluster
+        cluster.close()
+    finally:
+        cluster.end()
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
 def sink():
     (ROOT / ".build").mkdir(exist_ok=True)
     with open(ROOT / ".build/faults-messages.jsonl", "w+b") as file:

@@ -42,8 +42,7 @@ class Storm:
         self.random = random.Random(seed)
         self.seed = seed
         self.tell = tell
-        self.lane = Lane(
-            binary, broker, canary, wire=lambda prefix: Wire(broker.url, prefix, StormHistory()))
+        self.lane = Lane(binary, broker, canary, wire=self._wire)
         self.wire, self.history = self.lane.wire, self.lane.history
         self.kinds = self._kinds(kills, broker_share)
         self.moments = deque(sorted(self.random.randrange(commands // 50, commands) for _ in range(kills)))
@@ -57,6 +56,9 @@ class Storm:
         self.timed = []
         # Where the password was told.
         self.told = []
+
+    def _wire(self, prefix):
+        return Wire(self.broker.url, prefix, StormHistory())
 
     def _kinds(self, kills, broker_share):
         brokers = max(1, round(kills * broker_share)) if self.broker.can_cut_power else 0
@@ -84,8 +86,8 @@ class Storm:
             yield "extend", room, "ada", {}
             turn += 1
 
-    def _publish(self, stream):
-        count = min(CHUNK, self.total - len(self.calls))
+    def _publish(self, stream, most=CHUNK):
+        count = min(most, self.total - len(self.calls))
         messages = []
         for _ in range(count):
             if self.calls and self.random.random() < 0.01:

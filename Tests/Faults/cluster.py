@@ -1,0 +1,223 @@
+"""A cluster of three nodes that are killed one after the other, and the load that must not notice for long."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pika
+from end_to_end import Broker
+from storm import STALL, Storm, StormHistory
+from waiting import poll, until
+from wire import Wire
+
+QUORUM = {"x-queue-type": "quorum"}
+# How long a node stays away, so that all that is noticed late is noticed.
+AWAY = 4
+
+# Kills what leads each replicated queue; all else of the node goes on.
+KILL_LEADERS = """
+    length([case amqqueue:get_type(Q) of
+        rabbit_quorum_queue ->
+            {Name, Node} = amqqueue:get_pid(Q),
+            exit(rpc:call(Node, erlang, whereis, [Name]), kill);
+        rabbit_stream_queue ->
+            exit(maps:get(leader_pid, amqqueue:get_type_state(Q)), kill)
+    end || Q <- rabbit_amqqueue:list(), amqqueue:get_type(Q) =/= rabbit_classic_queue]).
+"""
+
+
+class Cluster(Broker):
+    """Nodes 1 to 3; what is asked of the broker is asked of one that runs."""
+
+    def __init__(self, script, directory, nodes=3):
+        super().__init__(None, None, str(script), directory)
+        self.nodes = range(1, nodes + 1)
+        self.down = set()
+
+    def _run(self, action, *arguments, limit=150):
+        return subprocess.run(
+            [self._script, action, self._directory, *map(str, arguments)], check=True, timeout=limit,
+            capture_output=True, text=True, env=os.environ | {"NODES": str(len(self.nodes))}).stdout.strip()
+
+    def begin(self):
+        self._run("start", limit=400)
+        self.url = self._run("url")
+
+    def end(self):
+        self._run("stop")
+
+    @property
+    def running(self):
+        return [node for node in self.nodes if node not in self.down]
+
+    def ctl(self, *arguments, limit=90, node=None):
+        self._ctl = [self._script, "ctl", self._directory, str(node or self.running[0])]
+        return super().ctl(*arguments, limit=limit)
+
+    def channel(self):
+        if self._admin is None or self._admin.is_closed:
+            parameters = [pika.URLParameters(self._run("url", node)) for node in self.running]
+            for each in parameters:
+                each.heartbeat = 0
+            self._admin = pika.BlockingConnection(parameters)
+        return self._admin.channel()
+
+    def kill_node(self, node):
+        self.down.add(node)
+        self._run("kill", node)
+
+    def start_node(self, node):
+        self._run("start", node)
+        self.down.discard(node)
+
+    def signal_node(self, node, number):
+        pid = int((Path(self._directory) / str(node) / "node.pid").read_text())
+        assert b"beam" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        os.kill(pid, number)
+
+    def replicated(self):
+        return [
+            row for row in self.listing("list_queues", "name", "type", "leader", "online")
+            if row["type"] in ("quorum", "stream")]
+
+    def whole(self, limit=90):
+        """Waits until every replicated queue is on every node: before, the next loss may be one too many."""
+        def missing():
+            return [row for row in self.replicated() if len(row["online"]) < len(self.nodes)]
+
+        poll(lambda: not missing(), limit, lambda: f"all replicas of {missing()}", every=0.5)
+
+    def leader(self, queue):
+        """The number of the node that leads it."""
+        name = next(row["leader"] for row in self.replicated() if row["name"] == queue)
+        return next(
+            node for node in self.nodes
+            if f"overtime-{(Path(self._directory) / str(node) / 'ports').read_text().split()[0]}@" in name)
+
+
+class ClusterHistory(StormHistory):
+    """Knows when answers came last, and for how long at most none came."""
+
+    def __init__(self):
+        super().__init__()
+        self.answered_at = None
+        self.stalls = []
+
+    def note_reply(self, correlation, reply, properties):
+        before = self.answered
+        super().note_reply(correlation, reply, properties)
+        if self.answered > before:
+            now = time.monotonic()
+            if self.answered_at:
+                self.stalls.append((now - self.answered_at, self.answered_at))
+            self.answered_at = now
+
+
+class ClusterWire(Wire):
+    queue_arguments = QUORUM
+    heartbeat = 10
+
+
+class ClusterStorm(Storm):
+    """A steady load, at least `commands` of them, while faults come one after the other."""
+
+    def __init__(self, binary, cluster, canary, commands, faults, seed, rate=100, shards=1, workers=1, tell=print):
+        super().__init__(binary, cluster, canary, 1 << 40, 0, seed, tell=tell)
+        self.commands, self.faults, self.rate = commands, faults, rate
+        self.workers = workers
+        self.lane.installation.environment |= {
+            "OVERTIME_AMQP_CLUSTER": "true", "OVERTIME_SHARDS": str(shards)}
+        self.report = []
+
+    def _kinds(self, kills, broker_share):
+        return []
+
+    def _wire(self, prefix):
+        return ClusterWire(self.broker.url, prefix, ClusterHistory())
+
+    # The faults, on a thread of their own.
+
+    def _fault(self, name):
+        kind, _, which = name.partition(" ")
+        cluster = self.broker
+        if kind == "leaders":
+            cluster.ctl("eval", KILL_LEADERS)
+            return until(time.time() + AWAY)
+        node = cluster.leader(f"{self.lane.prefix}.{which}") if which.isalpha() else int(which)
+        if kind == "kill":
+            cluster.kill_node(node)
+            until(time.time() + AWAY)
+            cluster.start_node(node)
+        else:
+            cluster.down.add(node)
+            cluster.signal_node(node, signal.SIGSTOP)
+            try:
+                until(time.time() + 40)
+            finally:
+                cluster.signal_node(node, signal.SIGCONT)
+                cluster.down.discard(node)
+
+    def _go_through(self):
+        try:
+            for name in self.faults:
+                self.broker.whole()
+                began, before = time.monotonic(), self.history.answered
+                self._fault(name)
+                self.history.changed.wait(
+                    lambda before=before: self.history.answered > before, STALL, f"any answer after {name}")
+                ended = time.monotonic()
+                longest = max((gap for gap, at in self.history.stalls if began - gap <= at <= ended), default=0)
+                self.report.append((name, round(longest, 2)))
+                self.tell(f"cluster: {name}: {longest:.2f} s without an answer; {self._state()}")
+            self.broker.whole()
+        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits
+            self._failure = error
+        finally:
+            self._is_over = True
+
+    # The load.
+
+    def _load(self):
+        stream = self._commands()
+        self._failure, self._is_over = None, False
+        faults = threading.Thread(target=self._go_through, daemon=True)
+        faults.start()
+        chunk = max(1, self.rate // 20)
+        due = time.time()
+        while not self._is_over or len(self.calls) < self.commands or self.unconfirmed:
+            due = max(due + chunk / self.rate, time.time() - 1)
+            until(due)
+            if self.wire.lost:
+                self._reconnect()
+            self._collect()
+            if self.outstanding < 2_000 and not (self._is_over and len(self.calls) >= self.commands):
+                self._publish(stream, chunk)
+            silence = time.monotonic() - (self.history.answered_at or self.began)
+            assert silence < STALL or not self.outstanding, (
+                f"no answer for {silence:.0f} s: {self._state()}\n{self.lane.log()}")
+            assert self.worker.running and self.scheduler.running, f"ended by itself:\n{self.lane.log()}"
+            if self._failure:
+                raise self._failure
+        self.total = len(self.calls)
+        faults.join(5)
+        self.longest = max((gap for gap, _ in self.history.stalls), default=0)
+
+    def _reconnect(self):
+        """To the next node that answers; one may go while this is done."""
+        def done():
+            try:
+                self.wire.reconnect()
+            except (ConnectionError, TimeoutError, pika.exceptions.AMQPError) as error:
+                self.tell(f"cluster: the test's own connection: {error!r}")
+                self.wire.close()
+                return False
+            return True
+
+        poll(done, STALL, "a connection of the test's own")
+
+    def _reckon(self):
+        figures, violations = super()._reckon()
+        return figures | {"longest stall": round(self.longest, 2), "stalls": self.report}, violations
