@@ -13,6 +13,7 @@ import pika
 import pytest
 from history import History
 from overtime import Installation
+from stores import KIND, PostgresServer, leave_out_other_stores, mark_of_sqlite, private_server, stores_on
 from wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,10 +26,12 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "heavy: many messages or a broker restart; leave out with -m 'not heavy'"
     )
+    mark_of_sqlite(config)
 
 
 def pytest_collection_modifyitems(items):
     """Light tests first; the checks of all messages that were seen last."""
+    leave_out_other_stores(items)
     items.sort(
         key=lambda item: (
             item.get_closest_marker("last") is not None,
@@ -147,6 +150,24 @@ def broker():
     finally:
         subprocess.run([script, "stop", directory], check=True, timeout=90)
         shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The PostgreSQL server that the environment names, or a private one of this session."""
+    tool = os.environ.get("OVERTIME_TEST_POSTGRES_TOOL")
+    if tool:
+        yield PostgresServer(tool, os.environ["OVERTIME_TEST_POSTGRES_DIRECTORY"])
+        return
+    with private_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores(request):
+    """Each test has a store of its own, of the kind that OVERTIME_TEST_STORE names."""
+    with stores_on(request.getfixturevalue("postgres") if KIND == "postgresql" else None):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+from stores import new_store
 from waiting import Signal, poll
 
 
@@ -128,6 +129,8 @@ class Installation:
     """Everything of one test: a prefix, a directory, a store, and the processes that were started."""
 
     def __init__(self, binary, url, prefix, directory, marks):
+        self.store = new_store(directory)
+        self._stores = [self.store]
         self.binary = binary
         self.url = url
         self.prefix = prefix
@@ -142,10 +145,15 @@ class Installation:
         self.environment |= marks | {
             "OVERTIME_AMQP_URL": url,
             "OVERTIME_AMQP_PREFIX": prefix,
-            "OVERTIME_STORE": f"sqlite:{directory}/overtime.db",
+            "OVERTIME_STORE": self.store.url,
             "OVERTIME_AMQP_HEARTBEAT": "10s",
             "TZ": "UTC",
         }
+
+    def another_store(self, name):
+        """A second one, for a worker that is to have nothing in common with the first."""
+        self._stores.append(new_store(self.directory, name))
+        return {"OVERTIME_STORE": self._stores[-1].url}
 
     def start(self, component, *options, environment=None, command=(), on_end=None):
         """Starts a component, with `command` in front of it (a tracer), and does not wait."""
@@ -202,3 +210,5 @@ class Installation:
             if process.running:
                 process.resume()
             process.kill()
+        for store in self._stores:
+            store.drop()

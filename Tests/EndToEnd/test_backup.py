@@ -11,6 +11,7 @@ import pytest
 from history import seconds
 from waiting import poll
 
+pytestmark = pytest.mark.sqlite("its own tools make backups there")
 COMMANDS = 4_000
 LONG = {"windows": ["8h"], "extension": {"min": "8h", "max": "9h"}}
 

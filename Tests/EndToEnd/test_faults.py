@@ -106,7 +106,14 @@ def test_the_worker_killed_under_2000_commands(installation, wire, worker, histo
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("point", ["fdatasync", "send", "recv"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("fdatasync", marks=pytest.mark.sqlite("the worker syncs no file; its kill sweep has its steps")),
+        "send",
+        "recv",
+    ],
+)
 def test_the_worker_killed_at_every_step(installation, wire, history, figure, point):
     """Killed by the kernel at the nth sync to disk, or sending to or receiving from the broker."""
     if shutil.which("strace") is None:

@@ -161,8 +161,8 @@ def test_an_address_that_is_taken(installation, watched, component):
         component,
         environment={
             "OVERTIME_HTTP": worker.address,
-            "OVERTIME_STORE": f"sqlite:{installation.directory}/other.db",
-        },
+        }
+        | installation.another_store("other"),
         limit=20,
     )
     assert done.returncode == 78
@@ -288,6 +288,7 @@ def commit_until(wire, reached):
     raise AssertionError("60 commits did not bring it about")
 
 
+@pytest.mark.sqlite("the calls that fail are those on its file")
 def test_a_disk_that_fails(watched, wire, history):
     worker = watched("worker", command=traced("fdatasync,fsync", "error=EIO:when=25..27"), ready=False)
     worker.wait_ready(30)
@@ -301,6 +302,7 @@ def test_a_disk_that_fails(watched, wire, history):
 
 
 @pytest.mark.slow
+@pytest.mark.sqlite("the call that hangs is one on its file")
 def test_a_disk_that_hangs_makes_the_process_unhealthy(watched, wire, history):
     worker = watched("worker", command=traced("fdatasync", "delay_enter=36000000:when=25"), ready=False)
     worker.wait_ready(30)

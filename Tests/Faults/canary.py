@@ -1,7 +1,6 @@
 """A password that every process under test uses, and that is looked for in everything they leave behind."""
 
 import json
-import secrets
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -9,11 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 class Canary:
     """A broker user; `restore` gives it its password and all rights."""
 
-    def __init__(self, broker):
+    def __init__(self, broker, user, password):
         self._broker = broker
-        token = secrets.token_hex(6)
-        self.user = f"canary-{token}"
-        self.password = f"Secret-{token}-password"
+        self.user = user
+        self.password = password
         self.url = ",".join(self._by(url) for url in broker.url.split(","))
 
     def through(self, port):

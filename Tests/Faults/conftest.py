@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import secrets
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from canary import Canary
+from stores import leave_out_other_stores, mark_of_sqlite, private_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,12 +33,18 @@ connect, wire = end_to_end.connect, end_to_end.wire
 worker, scheduler = end_to_end.worker, end_to_end.scheduler
 prefix, plain_installation = end_to_end.prefix, end_to_end.installation
 nothing_left_behind = end_to_end.nothing_left_behind
+stores = end_to_end.stores
 pytest_terminal_summary = end_to_end.pytest_terminal_summary
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "heavy: of the end-to-end tests, whose helpers are used here")
     config.addinivalue_line("markers", "heavy_fault: takes long; left to `make faults`")
+    mark_of_sqlite(config)
+
+
+def pytest_collection_modifyitems(items):
+    leave_out_other_stores(items)
 
 
 def pytest_sessionfinish():
@@ -90,9 +98,24 @@ def sink():
 
 
 @pytest.fixture(scope="session")
-def canary(broker):
+def names():
+    """A name and a password, of a user of the broker and of PostgreSQL, that must not be seen anywhere."""
+    token = secrets.token_hex(6)
+    return f"canary-{token}", f"Secret-{token}-password"
+
+
+@pytest.fixture(scope="session")
+def postgres(names):
+    """Always a server of this session: nobody else is to meet its restarts."""
+    with private_server() as server:
+        server.use_login(*names)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def canary(broker, names):
     """A user of the broker whose password must not be seen anywhere."""
-    canary = Canary(broker)
+    canary = Canary(broker, *names)
     canary.restore()
     return canary
 

@@ -1,34 +1,21 @@
-"""What a store holds when its worker has ended cleanly, against what the wire heard."""
+"""What a store holds when its workers have ended cleanly, against what the wire heard."""
 
 import json
-import shutil
-import sqlite3
-import tempfile
-from pathlib import Path
 
 
 class Dump:
     def __init__(self, store):
-        """Read from a copy, so that no lock and no file of the store is ever touched."""
-        with tempfile.TemporaryDirectory(prefix="overtime-dump.") as directory:
-            copy = Path(directory) / "copy.db"
-            for ending in ("", "-wal", "-journal"):
-                if Path(store + ending).exists():
-                    shutil.copyfile(store + ending, str(copy) + ending)
-            connection = sqlite3.connect(copy)
-            try:
-                self.integrity = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-                self.sequences = dict(connection.execute("SELECT id, sequence FROM rooms"))
-                self.outbox = connection.execute("SELECT room, sequence, type FROM outbox").fetchall()
-                self.answers = {
-                    (room, key): json.loads(reply)
-                    for room, key, reply in connection.execute("SELECT room, id, reply FROM answers")}
-                # Crashed ones stay until the start after next, which sees that no mark names them.
-                self.runs = connection.execute(
-                    "SELECT id FROM runs WHERE crashed_at IS NULL").fetchall()
-                self.attempts = connection.execute("SELECT key, run FROM attempts").fetchall()
-            finally:
-                connection.close()
+        self.defects = store.defects()
+        name, room, reply = (store.text(column) for column in ("id", "room", "reply"))
+        with store.read() as rows:
+            self.sequences = dict(rows(f"SELECT {name}, sequence FROM rooms"))
+            self.outbox = rows(f"SELECT {room}, sequence, type FROM outbox")
+            self.answers = {
+                (room, key): json.loads(reply)
+                for room, key, reply in rows(f"SELECT {room}, {name}, {reply} FROM answers")}
+            # Crashed ones stay until the start after next, which sees that no mark names them.
+            self.runs = rows("SELECT id FROM runs WHERE crashed_at IS NULL")
+            self.attempts = rows("SELECT key, run FROM attempts")
 
     def problems(self, history, calls):
         """Each committed event was heard, each answer is the stored one, and nothing waits any more."""
@@ -37,8 +24,8 @@ class Dump:
     def rest(self, history):
         """The store is sound, each committed event was heard, and nothing waits any more."""
         found = []
-        if self.integrity != ["ok"]:
-            found.append(f"integrity_check: {self.integrity}")
+        if self.defects:
+            found.append(f"the store is damaged: {self.defects}")
         if self.outbox:
             found.append(f"the outbox still holds {self.outbox[:5]}")
         if self.attempts:

@@ -10,6 +10,7 @@ import pika
 from conftest import MARK
 from history import Event, History
 from overtime import Installation
+from stores import new_store
 from wire import Wire
 
 LIMIT = 20
@@ -50,8 +51,9 @@ class Lane:
         self.installation = Installation(binary, canary.url, self.prefix, self.directory, {"E2E_RUN": MARK})
         self.wire = wire(self.prefix) if wire else LaneWire(broker.url, self.prefix)
         self.history = self.wire.history
-        self.store = f"{self.directory}/overtime.db"
+        self.store = self.installation.store
         self.wire.audit()
+        self.files = Path(self.directory)
         self.runs = 0
         self.keep = []
         # Commands that came again although they were acknowledged.
@@ -61,20 +63,20 @@ class Lane:
         self.runs += 1
         self.tag = f"{self.runs}-"
         self.history = self.wire.begin(self.tag)
-        self.store = f"{self.directory}/{self.runs}/overtime.db"
-        Path(self.store).parent.mkdir()
+        self.files = Path(self.directory, str(self.runs))
+        self.files.mkdir()
+        self.store = new_store(self.files)
         return self.history
 
     def traced(self, component, point=None, number=0):
         """Starts a component that is killed just before its `number`th step of a kind, or only counted."""
         self.report = f"{self.directory}/report-{self.runs}"
         aim = [point, str(number)] if point else []
-        store = f"{self.directory}/{self.runs}/"
-        return self.start(component, [self.killpoint, self.report, store, *aim, "--"])
+        return self.start(component, [self.killpoint, self.report, f"{self.files}/", *aim, "--"])
 
     def start(self, component, command=()):
         return self.installation.start(
-            component, command=command, environment={"OVERTIME_STORE": f"sqlite:{self.store}"},
+            component, command=command, environment={"OVERTIME_STORE": self.store.url},
             on_end=self.history.changed.tell)
 
     def stopped(self, process):
@@ -106,11 +108,12 @@ class Lane:
             if process not in self.keep:
                 process.kill()
         self.installation.processes[:] = self.keep
-        shutil.rmtree(Path(self.store).parent, ignore_errors=True)
+        self.store.drop()
+        shutil.rmtree(self.files, ignore_errors=True)
 
     def look(self, processes):
         """Notes where these and what was heard of them tell the password."""
-        self.told += self.canary.told(processes, Path(self.store).parent, self.history)
+        self.told += self.canary.told(processes, self.files, self.history)
 
     def log(self):
         return "\n".join(
@@ -118,6 +121,7 @@ class Lane:
 
     def close(self):
         self.installation.end()
+        self.store.drop()
         self.wire.close()
         queues = [f"{self.prefix}.{name}" for name in ("commands", "events.log", "queries", "ticks", "dead")]
         exchanges = [

@@ -11,7 +11,7 @@ from freezing import Freezer
 from history import seconds
 from test_faults import WHOLE, Load, wait_copies
 from waiting import poll
-from watching import check_copy, check_said_once, no_hot_loop
+from watching import check_said_once, check_store, no_hot_loop
 
 LIMIT = 30
 BROKEN = 5
@@ -23,17 +23,16 @@ def heavy(value):
 
 
 @pytest.fixture
-def scene(installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path):
-    return Scene(installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path)
+def scene(installation, wire, worker, scheduler, broker, canary, history, figure):
+    return Scene(installation, wire, worker, scheduler, broker, canary, history, figure)
 
 
 class Scene:
     """A worker and a scheduler with commands on their way and a room whose time runs, and a fault."""
 
-    def __init__(self, installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path):
+    def __init__(self, installation, wire, worker, scheduler, broker, canary, history, figure):
         self.installation, self.wire, self.broker, self.canary = installation, wire, broker, canary
         self.worker, self.scheduler, self.history, self.figure = worker, scheduler, history, figure
-        self.directory = tmp_path
         self.processes = worker, scheduler
 
     def begin(self, rooms=10, users=20, duration="10s"):
@@ -88,7 +87,7 @@ class Scene:
                 "a session's end late by, s": ended.data["lateBy"],
             },
         )
-        assert check_copy(self.installation, self.directory) == 0
+        assert check_store(self.installation) == 0
 
     def eval(self, text, limit=90):
         return self.broker.ctl("eval", text, limit=limit)
@@ -117,12 +116,12 @@ def delete_queue(scene, name):
 @pytest.mark.heavy_fault
 @pytest.mark.parametrize("how", ["kill -9", "stop_app"])
 def test_the_broker_stops_again_and_again_under_load(
-    installation, wire, broker, canary, history, figure, tmp_path, how
+    installation, wire, broker, canary, history, figure, how
 ):
     # Without the log: RabbitMQ 3.10 may leave a young stream down after a power cut, and cannot delete it.
     worker = installation.worker(environment={"OVERTIME_AMQP_LOG": "off"})
     scheduler = installation.scheduler()
-    scene = Scene(installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path)
+    scene = Scene(installation, wire, worker, scheduler, broker, canary, history, figure)
     # And it leaves a quorum queue without a leader for ever that was declared a moment before the cut.
     settled = time.monotonic() + 5
     poll(lambda: time.monotonic() > settled, 6, "the queues to be on disk")
@@ -199,7 +198,7 @@ def test_one_connection_killed_20_times_at_random_moments(scene):
     scene.recovered("one connection killed at random", connections=killed)
 
 
-def test_a_path_that_falls_silent(installation, wire, broker, canary, history, figure, tmp_path):
+def test_a_path_that_falls_silent(installation, wire, broker, canary, history, figure):
     """Half-open: noticed within two heartbeats by both, and both are back when the path is."""
     parts = urlsplit(broker.url)
     path = Freezer(parts.hostname, parts.port)
@@ -207,7 +206,7 @@ def test_a_path_that_falls_silent(installation, wire, broker, canary, history, f
     environment = {"OVERTIME_AMQP_URL": canary.through(path.port), "OVERTIME_AMQP_HEARTBEAT": "2s"}
     worker = installation.worker(environment=environment)
     scheduler = installation.scheduler(environment=environment)
-    scene = Scene(installation, wire, worker, scheduler, broker, canary, history, figure, tmp_path)
+    scene = Scene(installation, wire, worker, scheduler, broker, canary, history, figure)
     scene.begin()
     path.freeze()
     frozen = time.monotonic()
@@ -415,7 +414,7 @@ def test_the_events_exchange_deleted_under_load(scene):
     scene.history.problems.clear()
     scene.history.calls.clear()
     check_said_once(scene.worker, scene.marks[0])
-    assert check_copy(scene.installation, scene.directory) == 0
+    assert check_store(scene.installation) == 0
 
 
 @pytest.mark.parametrize("part", [".events", heavy(".ticks"), heavy(".answers")])

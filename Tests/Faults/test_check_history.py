@@ -25,7 +25,7 @@ def test_the_log_of_a_run(installation, wire, history, worker, scheduler):
     watched = installation.run("watch", "--from", "first", "--json", "--count", str(count))
     assert watched.returncode == 0, watched.stderr
     lines = watched.stdout.encode().splitlines()
-    store = f"{installation.directory}/overtime.db"
+    store = installation.store.url
     code, said = check(lines, "--store", store)
     assert (code, said) == (0, f"{count} events of 5 rooms: no problems\n")
     # One that is missing, one that was changed, one that the store does not know.

@@ -9,7 +9,7 @@ import pytest
 from end_to_end import ROOT
 from history import seconds
 from waiting import poll
-from watching import check_copy
+from watching import check_store
 
 SHIM = ROOT.parent / "shared/lab/clock_shim.c"
 WINDOWS = {"windows": ["3s", "1s"], "extension": {"min": "3s", "max": "6s"}}
@@ -82,7 +82,7 @@ def heavy(who):
     "who, steps",
     [pytest.param("both", [5, -HOUR], id="both, short"), heavy("worker"), heavy("scheduler"), heavy("both")],
 )
-def test_steps_under_live_rooms(installation, wire, history, pair, clocks, figure, tmp_path, who, steps):
+def test_steps_under_live_rooms(installation, wire, history, pair, clocks, figure, who, steps):
     """In the middle of a session; a room of a year lives through all of them."""
     worker, scheduler = pair
     stepped = [clocks[name] for name in clocks if who in (name, "both")]
@@ -136,7 +136,7 @@ def test_steps_under_live_rooms(installation, wire, history, pair, clocks, figur
     assert not history.events("lasting", "session.window.opened")
     assert wire.ok("status", "lasting")["session"]["state"] == "running"
     figure(f"clock of {who} stepped by {steps}: late by, s", late)
-    assert check_copy(installation, tmp_path) == 0
+    assert check_store(installation) == 0
 
 
 @pytest.mark.parametrize("skew", [90, pytest.param(-90, marks=pytest.mark.heavy_fault)])
@@ -188,7 +188,7 @@ def test_a_session_over_a_change_of_the_local_time(installation, wire, history, 
 
 @pytest.mark.heavy_fault
 @pytest.mark.parametrize("who", ["worker", "scheduler"])
-def test_one_that_stands_still_for_longer_than_its_heartbeats(installation, wire, history, tmp_path, who):
+def test_one_that_stands_still_for_longer_than_its_heartbeats(installation, wire, history, who):
     """The broker gives it up; it comes back by itself, and what came due meanwhile is told once, late."""
     heartbeat = {"OVERTIME_AMQP_HEARTBEAT": "1s"}
     worker = installation.worker(environment=heartbeat)
@@ -209,11 +209,11 @@ def test_one_that_stands_still_for_longer_than_its_heartbeats(installation, wire
     begin(wire, "next")
     history.wait_event("next", "session.ended", 20)
     assert notices(history, "next") == [(0, 1), (0, 2)]
-    assert check_copy(installation, tmp_path) == 0
+    assert check_store(installation) == 0
 
 
 @pytest.mark.heavy_fault
-def test_a_machine_that_was_suspended(installation, wire, history, pair, clocks, tmp_path):
+def test_a_machine_that_was_suspended(installation, wire, history, pair, clocks):
     """Both stand still and wake up an hour later: what came due meanwhile is told once, what did not is not."""
     wire.ok("open", "lasting", duration="3h")
     wire.ok("join", "lasting", "ada")
@@ -236,11 +236,11 @@ def test_a_machine_that_was_suspended(installation, wire, history, pair, clocks,
     begin(wire, "next")
     history.wait_event("next", "session.ended", 20)
     assert notices(history, "next") == [(0, 1), (0, 2)]
-    assert check_copy(installation, tmp_path) == 0
+    assert check_store(installation) == 0
 
 
 @pytest.mark.heavy_fault
-def test_a_month_forward_under_many_rooms(installation, wire, history, pair, clocks, figure, tmp_path):
+def test_a_month_forward_under_many_rooms(installation, wire, history, pair, clocks, figure):
     """Each of them ends once and no window is told that was over; in the midst of it SIGTERM still counts."""
     worker, scheduler = pair
     count = 10_000
@@ -262,7 +262,7 @@ def test_a_month_forward_under_many_rooms(installation, wire, history, pair, clo
         120, lambda: f"all ends; {worker.tail()}")
     figure(f"{count} rooms a month late, s", round(time.monotonic() - began, 1))
     assert not any(history.events(room, "session.window.opened") for room in history.rooms)
-    assert check_copy(installation, tmp_path) == 0
+    assert check_store(installation) == 0
 
 
 def test_durations_at_the_edge(installation, wire, history, worker, scheduler):

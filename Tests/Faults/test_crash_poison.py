@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from end_to_end import ROOT
 from test_faults import WHOLE
-from watching import check_copy
+from watching import check_store
 
 # The first crash marks nothing; each of the next ones marks the message that was being decided.
 MOST_CRASHES = 4
@@ -25,7 +25,7 @@ def poisoned(tmp_path_factory):
 
 
 @pytest.mark.parametrize("pills", [1, 3])
-def test_a_message_that_crashes_the_worker(installation, wire, history, poisoned, tmp_path, figure, pills):
+def test_a_message_that_crashes_the_worker(installation, wire, history, poisoned, figure, pills):
     worker = installation.worker(environment=poisoned)
     wire.dead_letters()
     worker.terminate()
@@ -56,4 +56,4 @@ def test_a_message_that_crashes_the_worker(installation, wire, history, poisoned
         assert call.replies[0][0]["ok"], call
     figure(f"crashes until {pills} deadly messages of {len(calls) + pills} were set aside", crashes)
     assert worker.terminate()[0] == 0
-    assert check_copy(installation, tmp_path) == 0
+    assert check_store(installation) == 0

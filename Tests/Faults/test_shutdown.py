@@ -216,6 +216,7 @@ def test_beside_a_dead_broker(lane, load, broker, figure):
     reckon(lane, load)
 
 
+@pytest.mark.sqlite("the worker syncs no file")
 def test_on_a_slow_disk(lane, load, figure):
     """Each sync takes a second: the stop waits for the one that is being done, and the grace time holds."""
     load(300)
@@ -239,6 +240,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.sqlite("test_postgres_faults.py has the locks of a server")
 def test_beside_a_locked_store(lane, load):
     """Somebody holds the database: the worker waits for it, and a stop need not."""
     load(50)
@@ -246,7 +248,7 @@ def test_beside_a_locked_store(lane, load):
     wait_answers(lane, load, worker, 20)
     assert worker.terminate(GRACE)[0] == 0
     holder = subprocess.Popen(
-        [sys.executable, "-c", LOCK, lane.store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        [sys.executable, "-c", LOCK, lane.store.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "locked\n"
         worker = lane.start("worker")

@@ -10,10 +10,12 @@ import time
 
 import pytest
 from history import seconds
+from stores import SQLiteFile
 from test_faults import WHOLE, Load, wait_copies
 from waiting import poll
-from watching import check_copy, check_said_once, no_hot_loop
+from watching import check_said_once, check_store, no_hot_loop
 
+pytestmark = pytest.mark.sqlite("test_postgres_faults.py has the faults of a server")
 FAILS = "the store fails: nothing is consumed until it works again"
 CANNOT_OPEN = "the store cannot be opened: trying again"
 WORKS = "the store works again"
@@ -109,18 +111,7 @@ def test_a_directory_without_rights_for_a_moment(installation, wire, history):
         assert worker.terminate()[0] == 0
 
 
-def check_store(installation, tmp_path, directory=None):
-    """The database is whole, and everything in it was told."""
-    if directory:
-        for name in ("overtime.db", "overtime.db-wal"):
-            if os.path.exists(f"{directory}/{name}"):
-                shutil.copy(f"{directory}/{name}", f"{installation.directory}/{name}")
-    target = tmp_path / "copied"
-    target.mkdir()
-    assert check_copy(installation, target) == 0
-
-
-def test_a_full_disk_that_gets_room_again(installation, wire, history, small_disk, tmp_path, figure):
+def test_a_full_disk_that_gets_room_again(installation, wire, history, small_disk, figure):
     path, resize = small_disk
     worker = installation.worker(environment=on(path))
     installation.scheduler()
@@ -159,7 +150,7 @@ def test_a_full_disk_that_gets_room_again(installation, wire, history, small_dis
     )
     load.repeat(history)
     check_said_once(worker, mark)
-    check_store(installation, tmp_path, path)
+    assert check_store(installation, SQLiteFile(path / "overtime.db")) == 0
 
 
 @pytest.mark.parametrize(
@@ -171,7 +162,7 @@ def test_a_full_disk_that_gets_room_again(installation, wire, history, small_dis
         heavy("pwrite64,write", "ENOSPC"),
     ],
 )
-def test_errors_of_the_disk(installation, wire, worker, history, tmp_path, figure, call, error):
+def test_errors_of_the_disk(installation, wire, worker, history, figure, call, error):
     """The nth sync or write of the database fails, and the one after it; under commands."""
     needs_strace()
     wire.ok("open", "r", duration="8h", policy=WHOLE)
@@ -217,7 +208,7 @@ def test_errors_of_the_disk(installation, wire, worker, history, tmp_path, figur
     # Each pair had its effect once.
     assert len(history.events("r", "participant.left")) == len(sent) // 2
     figure(f"store: {error} on {call}", {"points": points, "times the store was given up": failures})
-    check_store(installation, tmp_path)
+    assert check_store(installation) == 0
 
 
 def test_the_file_cannot_be_locked_by_another(installation, wire, worker, history):
@@ -234,7 +225,7 @@ def test_the_file_cannot_be_locked_by_another(installation, wire, worker, histor
     assert wire.ok("status", "r")["sequence"] == 3
 
 
-def test_a_file_that_is_locked_at_the_start_is_waited_for(installation, wire, worker, tmp_path):
+def test_a_file_that_is_locked_at_the_start_is_waited_for(installation, wire, worker):
     wire.ok("open", "r")
     assert worker.terminate()[0] == 0
     other = sqlite3.connect(f"{installation.directory}/overtime.db", isolation_level=None)
@@ -247,11 +238,11 @@ def test_a_file_that_is_locked_at_the_start_is_waited_for(installation, wire, wo
     other.close()
     installation.ready(process, LIMIT)
     assert wire.history.wait_reply(call)["sequence"] == 3
-    check_store(installation, tmp_path)
+    assert check_store(installation) == 0
 
 
 @pytest.mark.heavy_fault
-def test_a_read_only_file_system_at_the_start(installation, wire, worker, small_disk, tmp_path):
+def test_a_read_only_file_system_at_the_start(installation, wire, worker, small_disk):
     """Said by name, 78; and the file is as it was."""
     path, resize = small_disk
     wire.ok("open", "r")
@@ -332,7 +323,7 @@ def test_a_file_damaged_while_it_is_used(installation, wire, worker, history):
 
 
 @pytest.mark.parametrize("how", ["replaced", heavy("removed"), heavy("log removed")])
-def test_a_file_taken_away_while_it_is_used(installation, wire, worker, history, tmp_path, how):
+def test_a_file_taken_away_while_it_is_used(installation, wire, worker, history, how):
     path = f"{installation.directory}/overtime.db"
     wire.ok("open", "r")
     if how == "log removed":
@@ -365,11 +356,11 @@ def test_a_file_taken_away_while_it_is_used(installation, wire, worker, history,
     installation.worker()
     assert history.wait_reply(call, LIMIT)["ok"]
     assert wire.ok("status", "r")["sequence"] == 3
-    check_store(installation, tmp_path)
+    assert check_store(installation) == 0
 
 
 @pytest.mark.heavy_fault
-def test_a_disk_that_is_slow(installation, wire, worker, scheduler, history, figure, tmp_path):
+def test_a_disk_that_is_slow(installation, wire, worker, scheduler, history, figure):
     """300 ms a sync: throughput falls, heartbeats are kept, no connection is lost and windows are told."""
     needs_strace()
     assert worker.terminate()[0] == 0
@@ -412,4 +403,4 @@ def test_a_disk_that_is_slow(installation, wire, worker, scheduler, history, fig
         "store: 300 ms a sync",
         {"commands/s": round(len(load.calls) / took), "windows and end late by, s": late},
     )
-    check_store(installation, tmp_path)
+    assert check_store(installation) == 0

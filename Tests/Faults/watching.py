@@ -1,7 +1,6 @@
 """What a process does while something is broken: its use of the processor, and what it says."""
 
 import os
-import sqlite3
 import time
 from contextlib import contextmanager
 
@@ -65,19 +64,12 @@ def check_said_once(process, after=0):
     assert not repeated, f"{process.name} says the same again: {repeated[:3]} in {process.tail(30)}"
 
 
-def check_copy(installation, directory):
-    """How many events are left to publish, by a copy of the stopped worker's database; it is whole."""
+def check_store(installation, store=None):
+    """How many events are left to publish, by the stopped worker's store; it is whole."""
     for process in reversed(installation.processes):
         if process.running:
             assert process.terminate(20)[0] == 0, process.tail()
-    source = os.path.join(installation.directory, "overtime.db")
-    for suffix in ("", "-wal"):
-        if os.path.exists(source + suffix):
-            with open(source + suffix, "rb") as one, open(f"{directory}/copy.db{suffix}", "wb") as other:
-                other.write(one.read())
-    connection = sqlite3.connect(f"{directory}/copy.db")
-    try:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return connection.execute("SELECT count(*) FROM outbox").fetchone()[0]
-    finally:
-        connection.close()
+    store = store or installation.store
+    assert not store.defects()
+    with store.read() as rows:
+        return rows("SELECT count(*) FROM outbox")[0][0]
