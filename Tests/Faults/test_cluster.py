@@ -13,8 +13,8 @@ STALL = 30
 
 
 @pytest.fixture(scope="session")
-def canary(cluster):
-    canary = Canary(cluster)
+def canary(cluster, names):
+    canary = Canary(cluster, *names)
     canary.restore()
     return canary
 
