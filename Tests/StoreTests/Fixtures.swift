@@ -72,6 +72,16 @@ extension RoomStore {
         try #require(try load(BatchRequest(rooms: [id])).rooms[id])
     }
 
+    /// Nil where somebody else changed the rooms meanwhile.
+    func commitUnlessConflict(_ batch: BatchCommit) throws(StoreError) -> [Int64]? {
+        do {
+            return try commit(batch)
+        } catch {
+            guard case .conflict = error else { throw error }
+            return nil
+        }
+    }
+
     /// Writes rooms that are not there yet, in one commit.
     func putNew(_ rooms: [Room]) throws {
         _ = try commit(

@@ -1,5 +1,7 @@
 import CPostgres
+import Dispatch
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import Store
@@ -27,23 +29,114 @@ final class PostgresDatabase {
 
     deinit { _ = try? Self.execute("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", at: server) }
 
+    func open() throws -> PostgresStore { try PostgresStore(url: url) }
+
     /// Runs SQL as somebody else than the store would; gives the first value of the last statement.
     @discardableResult
     func execute(_ sql: String) throws -> String? { try Self.execute(sql, at: url) }
 
     @discardableResult
     private static func execute(_ sql: String, at url: String) throws -> String? {
-        let connection = PQconnectdb(url)
-        defer { PQfinish(connection) }
+        try OtherSession(url).execute(sql)
+    }
+
+    /// Returns once so many sessions of this database wait for a lock.
+    func waitForWaiting(_ count: Int) throws {
+        let waiting = """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """
+        let session = try OtherSession(url)
+        try waitUntil("\(count) sessions wait for a lock") { try session.execute(waiting) == "\(count)" }
+    }
+
+    /// Does something to the server processes of the stores that are connected: `pg_terminate_backend`, say.
+    func toStores(_ function: String) throws {
+        try execute(
+            """
+            SELECT \(function)(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name = 'overtime worker'
+            """)
+    }
+}
+
+/// A session of somebody else, with which a test holds locks and looks at what is stored.
+final class OtherSession {
+    private let connection: OpaquePointer?
+
+    init(_ url: String) throws {
+        connection = PQconnectdb(url)
+        guard PQstatus(connection) == CONNECTION_OK else { throw failure }
+        PQsetNoticeProcessor(connection, { _, _ in }, nil)
+    }
+
+    deinit { PQfinish(connection) }
+
+    /// Gives the first value of the last statement.
+    @discardableResult
+    func execute(_ sql: String) throws -> String? { try rows(sql).first ?? nil }
+
+    /// The first column.
+    func rows(_ sql: String) throws -> [String?] {
         let result = PQexec(connection, sql)
         defer { PQclear(result) }
         let status = PQresultStatus(result)
-        guard status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK else {
-            throw Failure(text: String(cString: PQerrorMessage(connection)))
+        guard status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK else { throw failure }
+        guard PQnfields(result) > 0 else { return [] }
+        return (0..<PQntuples(result)).map { row in
+            PQgetisnull(result, row, 0) == 1 ? nil : PQgetvalue(result, row, 0).map { String(cString: $0) }
         }
-        guard PQntuples(result) > 0, PQnfields(result) > 0 else { return nil }
-        return PQgetvalue(result, 0, 0).map { String(cString: $0) }
     }
 
+    private var failure: Failure { Failure(text: String(cString: PQerrorMessage(connection))) }
+
     struct Failure: Error { let text: String }
+}
+
+// MARK: Threads
+
+/// Something that is used by one thread at a time, which the compiler cannot see.
+struct Handed<Value>: @unchecked Sendable {
+    let value: Value
+}
+
+/// A call that blocks, on a thread of its own.
+final class Blocking<Value>: @unchecked Sendable {
+    private let done = DispatchSemaphore(value: 0)
+    private var result: Result<Value, any Error>?
+
+    init(_ body: @escaping () throws -> Value) {
+        let handed = Handed(value: body)
+        DispatchQueue(label: "blocking").async {
+            self.result = Result { try handed.value() }
+            self.done.signal()
+        }
+    }
+
+    /// Waits for its end; once only.
+    func value() throws -> Value {
+        guard done.wait(timeout: .now() + 60) == .success, let result else {
+            throw Timeout(what: "a call ends")
+        }
+        return try result.get()
+    }
+
+    /// The error that it ended with; nil where it succeeded.
+    func error() throws -> StoreError? {
+        do {
+            _ = try value()
+            return nil
+        } catch let error as StoreError {
+            return error
+        }
+    }
+}
+
+struct Timeout: Error { let what: String }
+
+func waitUntil(_ what: String, seconds: Int = 20, _ isSo: () throws -> Bool) throws {
+    let end = DispatchTime.now() + .seconds(seconds)
+    while try !isSo() {
+        guard DispatchTime.now() < end else { throw Timeout(what: what) }
+        usleep(5_000)
+    }
 }

@@ -62,11 +62,9 @@ enum PostgresStatement: String, CaseIterable {
         "\(run).seen_at > \(clock) - \(Lease.length)"
     }
 
-    /// Rooms with events of runs without a lease, the run $1 left out.
-    private static let orphaned = """
-        SELECT o.room FROM outbox o
-        WHERE o.owner <> $1 AND NOT EXISTS (SELECT FROM runs r WHERE r.id = o.owner AND \(holdsLease("r")))
-        ORDER BY o.position
+    /// An event of a run without a lease, the run $1 left out. The runs are asked once, and not for each event.
+    private static let isOrphaned = """
+        o.owner <> $1 AND o.owner NOT IN (SELECT r.id FROM runs r WHERE \(holdsLease("r")))
         """
 
     /// What is taken over is everything of a room, so that its order cannot be split between two workers.
@@ -180,8 +178,24 @@ enum PostgresStatement: String, CaseIterable {
             SELECT \(Self.outboxColumns) FROM outbox WHERE position > $2 AND owner = $1 ORDER BY position LIMIT $3
             """
         case .lockInheritance: "SELECT pg_advisory_xact_lock(\(PostgresSchema.lock), 2)"
-        case .inheritAll: Self.takeOver(Self.orphaned)
-        case .inherit: Self.takeOver("\(Self.orphaned) LIMIT $2::bigint")
+        // What is taken over is everything of a room, so that its order cannot be split between two workers.
+        case .inheritAll:
+            """
+            WITH found AS MATERIALIZED (
+                SELECT o.position, o.room FROM outbox o WHERE o.position > $2 AND \(Self.isOrphaned)
+                ORDER BY o.position LIMIT $3::bigint
+            ), taken AS (
+                UPDATE outbox SET owner = $1 WHERE room = ANY (ARRAY(SELECT room FROM found)) AND owner <> $1)
+            SELECT max(position) FROM found
+            """
+        case .inherit:
+            """
+            WITH taken AS (
+                UPDATE outbox SET owner = $1 WHERE owner <> $1 AND room = ANY (ARRAY(
+                    SELECT o.room FROM outbox o WHERE \(Self.isOrphaned) ORDER BY o.position LIMIT $2::bigint))
+                RETURNING \(Self.outboxColumns))
+            SELECT \(Self.outboxColumns) FROM taken ORDER BY position
+            """
 
         // MARK: Pages
         case .livePage:
@@ -254,7 +268,6 @@ enum PostgresStatement: String, CaseIterable {
             """
             DELETE FROM runs r WHERE r.crashed_at IS NOT NULL AND r.id <> $1
               AND NOT EXISTS (SELECT FROM attempts a WHERE a.run = r.id)
-              AND NOT EXISTS (SELECT FROM outbox o WHERE o.owner = r.id)
             """
         case .neighbours:
             "SELECT id, pid FROM runs WHERE place = $2 AND id <> $1 AND crashed_at IS NULL"

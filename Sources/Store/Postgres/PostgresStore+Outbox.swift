@@ -1,6 +1,9 @@
 import RoomCore
 
 extension PostgresStore {
+    /// How many events are looked for in one transaction where all are taken over.
+    private static let inheritedAtOnce = 1_000
+
     package func unpublished(after position: Int64, limit: Int) throws(StoreError) -> [OutboxMessage] {
         let owner = run?.id ?? ""
         func fill(_ parameters: inout Parameters) {
@@ -9,25 +12,37 @@ extension PostgresStore {
             parameters.add(max(limit, 0))
         }
         // From the beginning: with what nobody else publishes any more.
-        if position <= 0 {
-            _ = try transaction([PostgresConnection.Call(.lockInheritance)]) { _ in
-                ([PostgresConnection.Call(.inheritAll) { $0.add(owner) }], ())
-            }
-        }
+        if position <= 0 { try inheritAll(owner) }
         return try Self.messages(ask(.unpublished, fill))
+    }
+
+    /// In pieces, as it may be everything that was decided in the hours for which a broker was away.
+    private func inheritAll(_ owner: String) throws(StoreError) {
+        var last: Int64? = 0
+        while let position = last {
+            last = try transactionGivingAnswers([PostgresConnection.Call(.lockInheritance)]) { _ in
+                [
+                    PostgresConnection.Call(.inheritAll) { parameters in
+                        parameters.add(owner)
+                        parameters.add(position)
+                        parameters.add(Self.inheritedAtOnce)
+                    }
+                ]
+            }[0].optionalInteger(0, 0)
+        }
     }
 
     package func inherit(limit: Int) throws(StoreError) -> [OutboxMessage] {
         let owner = run?.id ?? ""
-        let answers = try ask([
-            PostgresConnection.Call(.begin), PostgresConnection.Call(.lockInheritance),
-            PostgresConnection.Call(.inherit) { parameters in
-                parameters.add(owner)
-                parameters.add(max(limit, 0))
-            },
-            PostgresConnection.Call(.commit),
-        ])
-        return try Self.messages(answers[2])
+        let answers = try transactionGivingAnswers([PostgresConnection.Call(.lockInheritance)]) { _ in
+            [
+                PostgresConnection.Call(.inherit) { parameters in
+                    parameters.add(owner)
+                    parameters.add(max(limit, 0))
+                }
+            ]
+        }
+        return try Self.messages(answers[0])
     }
 
     package func markPublished(_ positions: [Int64]) throws(StoreError) {
