@@ -265,6 +265,7 @@ enum PostgresStatement: String, CaseIterable {
 
         // MARK: Runs and leases
         case .removeSpentRuns:
+        // Who is renewing at this moment has not crashed, and is not waited for: all may renew at once.
             """
             DELETE FROM runs r WHERE r.crashed_at IS NOT NULL AND r.id <> $1
               AND NOT EXISTS (SELECT FROM attempts a WHERE a.run = r.id)
@@ -274,8 +275,10 @@ enum PostgresStatement: String, CaseIterable {
         case .endLeases: "UPDATE runs SET seen_at = NULL WHERE id = ANY ($1::text[])"
         case .markCrashedRuns:
             """
-            UPDATE runs r SET crashed_at = coalesce($2, \(Self.clock))
-            WHERE r.crashed_at IS NULL AND r.id <> $1 AND (\(Self.holdsLease("r"))) IS NOT TRUE
+            UPDATE runs SET crashed_at = coalesce($2, \(Self.clock)) WHERE id = ANY (ARRAY(
+                SELECT r.id FROM runs r
+                WHERE r.crashed_at IS NULL AND r.id <> $1 AND (\(Self.holdsLease("r"))) IS NOT TRUE
+                FOR UPDATE SKIP LOCKED))
             """
         case .putRun:
             """
