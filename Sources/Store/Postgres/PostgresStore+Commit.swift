@@ -15,7 +15,9 @@ extension PostgresStore {
             if !batch.outbox.isEmpty, let numbers = answers.popFirst() {
                 positions = (0..<numbers.count).map { numbers.integer($0, 0) }
             }
-            let writes = try roomWrites(batch.rooms.filter(\.isChanged), over: rows)
+            // In order, so that two workers which make the same rooms do not wait for each other in a circle.
+            let changed = batch.rooms.filter(\.isChanged).sorted { $0.room.id < $1.room.id }
+            let writes = try roomWrites(changed, over: rows)
             return (writes + plan.rest(positions: positions), positions)
         }
     }
@@ -60,7 +62,6 @@ extension PostgresStore {
         if !replaced.isEmpty { calls.append(PostgresConnection.Call(.replaceRooms, replaced.fillAll)) }
         if !inserted.isEmpty { calls.append(PostgresConnection.Call(.insertRooms, inserted.fillAll)) }
         if !leftovers.isEmpty {
-            leftovers.sort { $0.room < $1.room }
             calls.append(
                 PostgresConnection.Call(.putLeftovers) { parameters in
                     parameters.add(leftovers.map(\.room))
@@ -119,7 +120,8 @@ private struct CommitPlan {
         case .insertRooms:
             return .conflict(batch.rooms.filter { $0.expectedVersion == 0 }.map(\.room.id))
         case .insertAnswers where batch.answers.allSatisfy { rooms.contains($0.key.room) }:
-            return .conflict(batch.answers.map(\.key.room))
+            let answered = Set(batch.answers.map(\.key.room))
+            return .conflict(batch.rooms.map(\.room.id).filter(answered.contains))
         default:
             return nil
         }
