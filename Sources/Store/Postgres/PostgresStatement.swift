@@ -57,29 +57,15 @@ enum PostgresStatement: String, CaseIterable {
     private static let outboxColumns =
         "position, format, room, sequence, type, message_id, timestamp, body, trace"
 
-    /// A run that holds a lease; $1 is not used by it.
+    /// A run that holds a lease; $1 is not used by it. One from the future, which a wrong clock left, is over as well.
     private static func holdsLease(_ run: String) -> String {
-        "\(run).seen_at > \(clock) - \(Lease.length)"
+        "abs(\(run).seen_at - \(clock)) < \(Lease.length)"
     }
 
     /// An event of a run without a lease, the run $1 left out. The runs are asked once, and not for each event.
     private static let isOrphaned = """
         o.owner <> $1 AND o.owner NOT IN (SELECT r.id FROM runs r WHERE \(holdsLease("r")))
         """
-
-    /// What is taken over is everything of a room, so that its order cannot be split between two workers.
-    private static func takeOver(_ rooms: String) -> String {
-        """
-        WITH taken AS (
-            UPDATE outbox SET owner = $1
-            WHERE ctid = ANY (ARRAY(
-                SELECT o.ctid FROM (SELECT DISTINCT room FROM (\(rooms)) AS orphan) AS k
-                CROSS JOIN LATERAL (
-                    SELECT ctid FROM outbox WHERE room = k.room AND owner <> $1 OFFSET 0) AS o))
-            RETURNING \(outboxColumns))
-        SELECT \(outboxColumns) FROM taken ORDER BY position
-        """
-    }
 
     var sql: String {
         switch self {
@@ -265,7 +251,6 @@ enum PostgresStatement: String, CaseIterable {
 
         // MARK: Runs and leases
         case .removeSpentRuns:
-        // Who is renewing at this moment has not crashed, and is not waited for: all may renew at once.
             """
             DELETE FROM runs r WHERE r.crashed_at IS NOT NULL AND r.id <> $1
               AND NOT EXISTS (SELECT FROM attempts a WHERE a.run = r.id)
@@ -273,6 +258,7 @@ enum PostgresStatement: String, CaseIterable {
         case .neighbours:
             "SELECT id, pid FROM runs WHERE place = $2 AND id <> $1 AND crashed_at IS NULL"
         case .endLeases: "UPDATE runs SET seen_at = NULL WHERE id = ANY ($1::text[])"
+        // Who is renewing at this moment has not crashed, and is not waited for: all may renew at once.
         case .markCrashedRuns:
             """
             UPDATE runs SET crashed_at = coalesce($2, \(Self.clock)) WHERE id = ANY (ARRAY(

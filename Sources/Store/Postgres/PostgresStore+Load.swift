@@ -46,7 +46,8 @@ extension PostgresStore {
             case .loadRooms: try readRooms(answer, into: &state)
             case .loadUnsent: state.unsent = try Self.messages(answer)
             case .loadParticipants: try readParticipants(answer, into: &state)
-            default: try readAnswers(answer, into: &state)
+            case .loadAnswers: try readAnswers(answer, into: &state)
+            default: break
             }
         }
         for id in ids where state.rooms[id] == nil {
