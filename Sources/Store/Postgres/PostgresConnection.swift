@@ -77,6 +77,7 @@ final class PostgresConnection {
 
     /// Runs prepared statements in one round trip. Their answers, in order; the first failure ends it.
     func run(_ calls: [Call]) throws(StoreError) -> [Answer] {
+        failure = nil
         for call in calls {
             statements += 1
             guard send(call) else { throw lost() }
@@ -141,7 +142,6 @@ final class PostgresConnection {
     private func finish(_ sent: [PostgresStatement]) throws(StoreError) -> [Answer] {
         guard PQpipelineSync(connection) == 1 else { throw lost() }
         roundTrips += 1
-        self.failure = nil
         var answers: [Answer] = []
         var failure: Failure?
         var ends = 0

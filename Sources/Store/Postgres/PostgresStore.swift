@@ -149,7 +149,7 @@ package final class PostgresStore: SharedStore {
                 return (result, written)
             } catch {
                 let failure = connection.failure
-                undo(connection)
+                undo(connection, after: error)
                 tries += 1
                 if let failure, SQLState.isRetry(failure.code), tries < Self.tries { continue }
                 throw closing(after: failure.flatMap(refusal) ?? error)
@@ -157,8 +157,12 @@ package final class PostgresStore: SharedStore {
         }
     }
 
-    private func undo(_ connection: PostgresConnection) {
-        do throws(StoreError) { _ = try connection.run([PostgresConnection.Call(.rollback)]) } catch {
+    /// A server that did not answer is not asked once more: it rolls back when the connection is closed.
+    private func undo(_ connection: PostgresConnection, after error: StoreError) {
+        do throws(StoreError) {
+            if case .unreachable = error { throw error }
+            _ = try connection.run([PostgresConnection.Call(.rollback)])
+        } catch {
             self.connection = nil
         }
     }
