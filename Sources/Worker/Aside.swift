@@ -55,7 +55,7 @@ struct Aside {
     }
 
     /// Forgets the commands of a channel that was closed: the broker delivers them again.
-    mutating func dropCommands() {
-        for room in order { waiting[room] = [] }
+    mutating func dropCommands(of channel: Int) {
+        for room in order { waiting[room]?.removeAll { $0.channel == channel } }
     }
 }

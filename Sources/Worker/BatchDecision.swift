@@ -13,6 +13,8 @@ final class PendingCommand {
     let trace: TraceParent?
     /// As it came, should it have to be given up.
     let delivery: Delivery
+    /// The consuming channel that it came on.
+    let channel: Int
     /// Where the answer goes; nil for nowhere.
     let reply: ReplyAddress?
     /// A durable mark of the attempt to decide it, removed by the command's own commit; nil for none.
@@ -21,7 +23,7 @@ final class PendingCommand {
     let arrivedAt: Int64
 
     init(
-        job: UInt64, command: Command, actor: Actor, trace: TraceParent?, delivery: Delivery,
+        job: UInt64, command: Command, actor: Actor, trace: TraceParent?, delivery: Delivery, channel: Int,
         reply: ReplyAddress?, attempt: AttemptKey?, arrivedAt: Int64
     ) {
         self.job = job
@@ -29,6 +31,7 @@ final class PendingCommand {
         self.actor = actor
         self.trace = trace
         self.delivery = delivery
+        self.channel = channel
         self.reply = reply
         self.attempt = attempt
         self.arrivedAt = arrivedAt

@@ -11,6 +11,8 @@ struct Intake {
     /// A command, and when it arrived by the monotonic clock.
     struct WaitingCommand {
         let delivery: Delivery
+        /// The consuming channel that it came on.
+        let channel: Int
         let at: Int64
         /// The durable mark of an attempt to decide it that came to nothing; nil for none.
         var attempt: AttemptKey?
@@ -33,8 +35,8 @@ struct Intake {
     var isEmpty: Bool { commandCount == 0 && ticks.isEmpty }
 
     /// Takes a command that arrived at a point of the monotonic clock.
-    mutating func add(command: Delivery, at uptime: Int64) {
-        commands.append(WaitingCommand(delivery: command, at: uptime))
+    mutating func add(command: Delivery, on channel: Int = ConsumerChannel.commands, at uptime: Int64) {
+        commands.append(WaitingCommand(delivery: command, channel: channel, at: uptime))
     }
 
     mutating func add(tick: WaitingTick) { ticks.append(tick) }
@@ -88,10 +90,14 @@ struct Intake {
         }
     }
 
-    /// Forgets commands of a channel that was closed: the broker delivers them again.
-    mutating func dropCommands() {
-        commands = []
+    /// Forgets commands of a channel that was closed: the broker delivers them again. Returns how many of the first
+    /// `count` are left.
+    mutating func dropCommands(of channel: Int, amongFirst count: Int) -> Int {
+        let waiting = commands[nextCommand...]
+        let left = waiting.prefix(count).count { $0.channel != channel }
+        commands = waiting.filter { $0.channel != channel }
         nextCommand = 0
+        return left
     }
 
     /// Forgets ticks; the scheduler fires again. Returns their jobs.

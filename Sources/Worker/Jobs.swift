@@ -28,6 +28,11 @@ struct Jobs {
     var isEmpty: Bool { jobs.isEmpty }
     var count: Int { jobs.count }
 
+    /// Whether a delivery of a channel is in hand, or finished and not acknowledged yet. Looks at all of them.
+    func holds(_ channel: Int) -> Bool {
+        finished[channel]?.isEmpty == false || jobs.values.contains { $0.channel == channel }
+    }
+
     /// Takes a delivery in hand, which arrived at a point of the monotonic clock.
     mutating func begin(_ tag: DeliveryTag, on channel: Int, since: Int64? = nil) -> UInt64 {
         let id = nextID

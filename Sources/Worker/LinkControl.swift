@@ -13,10 +13,17 @@ extension Link: LinkControl {}
 
 /// The channels of the consuming connection, which never publishes: under a resource alarm the broker stops reading
 /// from connections that publish, and with it their acknowledgements.
+///
+/// Each shard has a channel of its own, so that it can be handed over without the others.
 package enum ConsumerChannel {
-    package static let commands = 0
-    package static let ticks = 1
-    package static let queries = 2
+    package static let ticks = 0
+    package static let queries = 1
+    /// The first shard's; those of the others follow in order of number.
+    package static let commands = 2
+
+    package static func commands(of shard: Int) -> Int { commands + shard }
+    /// The shard that a channel consumes; nil for ticks and queries.
+    package static func shard(of channel: Int) -> Int? { channel >= commands ? channel - commands : nil }
 }
 
 /// The channels of the publishing connection: a missing reply exchange closes the replies' channel and no other.

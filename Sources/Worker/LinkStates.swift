@@ -8,6 +8,8 @@ struct LinkStates {
     var consuming: Set<Int> = []
     /// The declaring channels that are open.
     var declaring: Set<Int> = []
+    /// True once the whole topology was declared, the ring of the shards with it.
+    var hasDeclared = false
     /// The broker takes no publications for now.
     var isBlocked = false
     /// The last failure of each connection and channel since it was open, so that each change is said once.

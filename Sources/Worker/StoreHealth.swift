@@ -69,7 +69,8 @@ struct StoreHealth {
         suspectRooms = max(suspectRooms - rooms, 0)
     }
 
-    mutating func forgetCommands() { suspectCommands = 0 }
+    /// Some of the suspects have gone back to the broker.
+    mutating func keep(suspectCommands count: Int) { suspectCommands = count }
     mutating func forgetRooms() { suspectRooms = 0 }
 
     /// Whether a failure may be laid to the room that it met: where several in a row fail, it is the store.

@@ -8,9 +8,6 @@ extension Worker {
     private static let page = 500
     /// After how many failures in turn overdue rooms are not searched for.
     private static let searchTries = 3
-    /// How long after the last acknowledgement a stop closes the channels: what a broker (3.10) has not worked off by
-    /// then it forgets, and a command without an id would be applied again.
-    private static let settleTime: Int64 = 100
 
     // MARK: Start
 
@@ -88,8 +85,10 @@ extension Worker {
         searchFailures = 0
         health.suspectsOverdue = false
         // Still open, unless it is the start or they were given back.
-        let isOpen = links.consuming.contains(ConsumerChannel.commands)
-        for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] { consumer.openChannel(channel) }
+        let isOpen = links.consuming.contains(ConsumerChannel.ticks)
+        consumer.openChannel(ConsumerChannel.ticks)
+        shards.want(shards.all)
+        tendShards(at: lastUptime)
         if !isOpen { log.info("serving") }
         return !intake.isEmpty
     }
@@ -124,21 +123,18 @@ extension Worker {
         phase = .stopping(until: uptime + settings.stopGrace)
         backups.stop()
         // What is not decided goes back to the queue when the channel is closed.
-        dropUndecided(of: ConsumerChannel.commands)
-        dropUndecided(of: ConsumerChannel.ticks)
+        workChannels.forEach { dropUndecided(of: $0) }
     }
 
     /// Waits for what is in hand, then closes the channels (never `basic.cancel`: after a cancel the successor would
     /// overtake what is still unacknowledged) and signs off.
     func continueStop(until end: Int64, at uptime: Int64) {
-        dropUndecided(of: ConsumerChannel.commands)
-        dropUndecided(of: ConsumerChannel.ticks)
-        let isDone = jobs.isEmpty && outbox.isQuiet && uptime - acknowledgedAt >= Self.settleTime
+        workChannels.forEach { dropUndecided(of: $0) }
+        let hasSettled = acknowledgedAt.keys.allSatisfy { self.hasSettled($0, at: uptime) }
+        let isDone = jobs.isEmpty && outbox.isQuiet && hasSettled
         guard isDone || uptime >= end else { return }
         acknowledgeFinished()
-        for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries] {
-            consumer.closeChannel(channel)
-        }
+        for channel in workChannels + [ConsumerChannel.queries] { consumer.closeChannel(channel) }
         do throws(StoreError) {
             try store.markPublished(published)
             published = []
@@ -180,10 +176,7 @@ extension Worker {
         if health.mustGiveBack(at: uptime) {
             log.warning("the store goes on failing: commands and ticks are given back to the broker")
             acknowledgeFinished()
-            for channel in [ConsumerChannel.commands, ConsumerChannel.ticks] {
-                dropUndecided(of: channel)
-                consumer.closeChannel(channel)
-            }
+            giveBack(at: uptime)
             health.gaveBack()
         }
         if case .stopping(let end) = phase { continueStop(until: end, at: uptime) }

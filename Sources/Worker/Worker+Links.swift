@@ -14,6 +14,7 @@ extension Worker {
             log.info("consuming", ["queue": consumerName(channel)])
         case .channelClosed(let channel, _, let error, _):
             links.consuming.remove(channel)
+            ConsumerChannel.shard(of: channel).map { shards.closed($0) }
             dropUndecided(of: channel)
             guard let error else { return log.info("consumer closed", ["queue": consumerName(channel)]) }
             guard links.isNews(error, of: consumerName(channel)) else { return }
@@ -153,15 +154,13 @@ extension Worker {
 
     /// What has been delivered on a closed channel will be delivered again, so nothing undecided may be decided.
     func dropUndecided(of channel: Int) {
-        switch channel {
-        case ConsumerChannel.commands:
-            intake.dropCommands()
-            aside.dropCommands()
-            health.forgetCommands()
-        case ConsumerChannel.ticks:
+        if channel == ConsumerChannel.ticks {
             intake.dropTicks().forEach { jobs.abandon($0) }
             health.forgetRooms()
-        default: break
+        } else if ConsumerChannel.shard(of: channel) != nil {
+            let left = intake.dropCommands(of: channel, amongFirst: health.suspectCommands)
+            health.keep(suspectCommands: left)
+            aside.dropCommands(of: channel)
         }
     }
 
@@ -169,9 +168,11 @@ extension Worker {
 
     private func receive(_ delivery: Delivery, on channel: Int, at uptime: Int64) {
         switch channel {
-        case ConsumerChannel.commands: intake.add(command: delivery, at: uptime)
         case ConsumerChannel.ticks: receiveTick(delivery)
-        default: receiveQuery(delivery, at: uptime)
+        case ConsumerChannel.queries: receiveQuery(delivery, at: uptime)
+        default:
+            guard let shard = ConsumerChannel.shard(of: channel), shards.isConsumed(shard) else { return }
+            intake.add(command: delivery, on: channel, at: uptime)
         }
     }
 
@@ -198,10 +199,13 @@ extension Worker {
 
     func consumerName(_ channel: Int) -> String {
         switch channel {
-        case ConsumerChannel.commands:
-            settings.topology.commandQueues.map(\.description).joined(separator: ",")
         case ConsumerChannel.ticks: settings.topology.ticks.description
-        default: settings.topology.queries.description
+        case ConsumerChannel.queries: settings.topology.queries.description
+        default:
+            ConsumerChannel.shard(of: channel).flatMap { shard in
+                let queues = settings.topology.commandQueues
+                return queues.indices.contains(shard) ? queues[shard].description : nil
+            } ?? "?"
         }
     }
 

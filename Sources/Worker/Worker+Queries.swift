@@ -71,7 +71,7 @@ extension Worker {
             WorkerState.Entry("phase", phase.name),
             WorkerState.Entry("store", health.isFailing ? "failing" : "ok"),
             WorkerState.Entry("blocked", links.isBlocked ? "yes" : "no"),
-            WorkerState.Entry("consuming", links.consuming.contains(ConsumerChannel.commands) ? "yes" : "no"),
+            WorkerState.Entry("consuming", isConsuming ? "yes" : "no"),
             WorkerState.Entry("clockSteps", "\(clockSteps.count)"),
             WorkerState.Entry("applied", "\(counters.applied)"),
             WorkerState.Entry("refused", "\(counters.refused)"),

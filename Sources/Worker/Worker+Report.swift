@@ -23,9 +23,8 @@ extension Worker {
         if links.isBlocked { lines.append("broker: it takes no publications for now (memory or disk alarm)") }
         if health.isFailing { lines.append("store: it fails, see the log") }
         if phase != .serving { lines.append("worker: \(phase.name)") }
-        for channel in [ConsumerChannel.commands, ConsumerChannel.ticks, ConsumerChannel.queries]
-        where !links.consuming.contains(channel) {
-            lines.append("consuming: not \(consumerName(channel))")
+        for (channel, name) in expectedQueues where !links.consuming.contains(channel) {
+            lines.append("consuming: not \(name)")
         }
         for channel in [PublisherChannel.events, PublisherChannel.replies, PublisherChannel.letters]
         where links.publisher[channel] == nil {
@@ -74,11 +73,12 @@ extension Worker {
             report.set(.reconnects, connection.reconnects, name)
         }
         report.set(.blocked, links.isBlocked)
-        let queues = [
-            ("commands", ConsumerChannel.commands), ("ticks", ConsumerChannel.ticks),
-            ("queries", ConsumerChannel.queries),
-        ]
-        for (name, channel) in queues {
+        let commands = shards.all.map { shard in
+            (shards.count == 1 ? "commands" : "commands.\(shard)", ConsumerChannel.commands(of: shard))
+        }
+        for (name, channel) in commands + [
+            ("ticks", ConsumerChannel.ticks), ("queries", ConsumerChannel.queries),
+        ] {
             report.set(.consuming, links.consuming.contains(channel), name)
         }
         let channels = [

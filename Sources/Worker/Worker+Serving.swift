@@ -77,7 +77,8 @@ extension Worker {
             let crashes = try store.markAttempts([key], run: identity.id)[key] ?? 0
             guard crashes >= settings.attempts else { return key }
             let detail = "the worker crashed \(crashes) times while this message was being decided"
-            deadLetter(delivery, reason: "crashed_worker", detail: detail, at: uptime)
+            deadLetter(
+                delivery, on: waiting.channel, reason: "crashed_worker", detail: detail, at: uptime)
             unmark(key, at: uptime)
         } catch {
             intake.putBack([waiting])
@@ -102,33 +103,35 @@ extension Worker {
         let delivery = waiting.delivery
         let properties = delivery.properties
         guard case .bytes(let body) = delivery.body else {
-            rejectOversized(delivery, at: uptime)
+            rejectOversized(delivery, on: waiting.channel, at: uptime)
             return nil
         }
         let prefix = settings.topology.prefix
         guard ReplyTarget.check(replyTo: properties.replyTo, prefix: prefix) != .forbidden else {
             let refusal = ReplyTarget.refusal(prefix: prefix)
-            deadLetter(delivery, reason: refusal.reasonWord, detail: refusal.detail, at: uptime)
+            deadLetter(
+                delivery, on: waiting.channel, reason: refusal.reasonWord, detail: refusal.detail, at: uptime)
             return nil
         }
         switch CommandDecoder.decode(body: body, properties: properties) {
         case .failure(let invalid):
             deadLetter(
-                delivery, reason: invalid.reasonWord, detail: invalid.detail,
+                delivery, on: waiting.channel, reason: invalid.reasonWord, detail: invalid.detail,
                 answer: ReplyEncoder.encode(invalid: invalid, serverTime: now), at: uptime)
             return nil
         case .success(let command):
             if !waiting.isAgain { meters.noteAge(timestamp: properties.timestamp, now: now) }
             if !tried, aside.contains(command.room) {
                 aside.add(
-                    Intake.WaitingCommand(delivery: delivery, at: waiting.at, isAgain: true), to: command.room
-                )
+                    Intake.WaitingCommand(
+                        delivery: delivery, channel: waiting.channel, at: waiting.at, isAgain: true),
+                    to: command.room)
                 return nil
             }
-            let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands, since: waiting.at)
+            let job = jobs.begin(delivery.tag, on: waiting.channel, since: waiting.at)
             return PendingCommand(
                 job: job, command: command, actor: actor(of: command, properties),
-                trace: TraceParent(properties), delivery: delivery,
+                trace: TraceParent(properties), delivery: delivery, channel: waiting.channel,
                 reply: replyAddress(of: properties), attempt: waiting.attempt, arrivedAt: waiting.at)
         }
     }
@@ -274,7 +277,9 @@ extension Worker {
         for command in commands {
             jobs.abandon(command.job)
             if let attempt = command.attempt { unmark(attempt, at: uptime) }
-            deadLetter(command.delivery, reason: "store_refused", detail: error.description, at: uptime)
+            deadLetter(
+                command.delivery, on: command.channel, reason: "store_refused", detail: error.description,
+                at: uptime)
         }
     }
 
@@ -342,12 +347,13 @@ extension Worker {
 
     /// Gives a message up, with the reason; acknowledged once the dead letter is confirmed.
     func deadLetter(
-        _ delivery: Delivery, reason: String, detail: String, answer: [UInt8]? = nil, at uptime: Int64
+        _ delivery: Delivery, on channel: Int, reason: String, detail: String, answer: [UInt8]? = nil,
+        at uptime: Int64
     ) {
         guard case .bytes(let body) = delivery.body, letters.hasRoom(for: body) else {
-            return rejectOversized(delivery, at: uptime)
+            return rejectOversized(delivery, on: channel, at: uptime)
         }
-        let job = jobs.begin(delivery.tag, on: ConsumerChannel.commands)
+        let job = jobs.begin(delivery.tag, on: channel)
         jobs.owe(1, to: job)
         letters.enqueue(
             ReplyPublisher.Message(
@@ -370,7 +376,7 @@ extension Worker {
     }
 
     /// A body too large to be held, by itself or beside others: the broker itself moves it to the dead letters, whole.
-    private func rejectOversized(_ delivery: Delivery, at uptime: Int64) {
+    private func rejectOversized(_ delivery: Delivery, on channel: Int, at uptime: Int64) {
         let size: UInt64 =
             switch delivery.body {
             case .bytes(let body): UInt64(body.count)
@@ -380,7 +386,7 @@ extension Worker {
         if let address = replyAddress(of: delivery.properties) {
             reply(ReplyEncoder.encode(invalid: invalid, serverTime: now), to: address, job: 0, at: uptime)
         }
-        consumer.reject(delivery.tag, requeue: false, on: ConsumerChannel.commands)
+        consumer.reject(delivery.tag, requeue: false, on: channel)
         counters.deadLettered += 1
         meters.deadLetters[invalid.reasonWord, default: 0] += 1
         log.warning(
@@ -391,7 +397,8 @@ extension Worker {
 extension PendingCommand {
     /// As it waits, once it has been taken in vain.
     var waiting: Intake.WaitingCommand {
-        Intake.WaitingCommand(delivery: delivery, at: arrivedAt, attempt: attempt, isAgain: true)
+        Intake.WaitingCommand(
+            delivery: delivery, channel: channel, at: arrivedAt, attempt: attempt, isAgain: true)
     }
 }
 

@@ -21,6 +21,7 @@ extension Worker {
 
     func topologyDeclared(on channel: Int) {
         links.declaring.insert(channel)
+        if channel == PublisherChannel.topology { links.hasDeclared = true }
         if links.isWell(name(channel)) { log.info("declared again", ["what": name(channel)]) }
     }
 

@@ -81,8 +81,9 @@ package final class Worker {
     var topologyAt: Int64 = 0
     let backups: BackupDesk
     var clockSteps = ClockSteps()
-    /// When anything was last acknowledged.
-    var acknowledgedAt: Int64 = 0
+    /// When anything was last acknowledged, by channel.
+    var acknowledgedAt: [Int: Int64] = [:]
+    var shards: Shards
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -105,6 +106,7 @@ package final class Worker {
         self.settings = settings
         self.identity = identity
         self.stopwatch = stopwatch
+        shards = Shards(count: settings.topology.shards)
         outbox = OutboxPublisher(limits: outboxLimits)
         guardian = CrashGuard(crashedRuns: crashedRuns, attempts: settings.attempts)
         backups = BackupDesk(source: store as? any BackupSource, clock: clock, log: log)
@@ -137,6 +139,7 @@ package final class Worker {
     package func run(at uptime: Int64) -> Int64 {
         passTime(at: uptime)
         collectProgress()
+        tendShards(at: uptime)
         var hasMore = false
         if health.isFailing {
             tryStore(at: uptime)
@@ -158,6 +161,7 @@ package final class Worker {
         backups.step()
         if hasMore || backups.isCopying { return 0 }
         if case .stopping = phase { return 20 }
+        if shards.isHandingOver { return 20 }
         return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
             || health.isFailing || !aside.isEmpty
             ? 100 : 1_000
@@ -195,7 +199,7 @@ package final class Worker {
     func acknowledgeFinished() {
         for (channel, tags) in jobs.takeFinished().sorted(by: { $0.key < $1.key }) {
             consumer.acknowledge(tags, on: channel)
-            acknowledgedAt = lastUptime
+            acknowledgedAt[channel] = lastUptime
         }
         let arrivals = jobs.takeArrivals()
         guard !arrivals.isEmpty else { return }

@@ -19,7 +19,8 @@ package struct WorkerSettings: Sendable {
     package var batchSize = 1024
     /// The most bytes of bodies in one transaction, but for its last command: their copies are held beside them.
     package var batchBytes = 8 << 20
-    /// Unacknowledged commands that the broker may hand out.
+    /// Unacknowledged commands that the broker may hand out, for all shards together; a shard's part is twice what
+    /// it would be by their number (`WorkerPlans`).
     package var prefetch: UInt16 = 2048
     /// Events in hand above which no new work is taken.
     package var eventBound = 20_000

@@ -70,7 +70,7 @@ struct IntakeTests {
         intake.add(tick: Intake.WaitingTick(job: 3, rooms: rooms(9), reply: nil))
         intake.add(tick: Intake.WaitingTick(job: 4, rooms: rooms(1), reply: nil))
         _ = intake.takeTicks(batchSize: 4)
-        intake.dropCommands()
+        _ = intake.dropCommands(of: ConsumerChannel.commands, amongFirst: 0)
         #expect(intake.commandCount == 0)
         let jobs = intake.dropTicks()
         #expect(jobs == [3, 4])

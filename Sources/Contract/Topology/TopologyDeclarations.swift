@@ -29,6 +29,13 @@ extension Topology {
         ].map { DeclarationStep($0, mode: mode) }
     }
 
+    /// What a channel needs that consumes a shard. With several shards its queue and its dead letters only: the ring is
+    /// declared as a whole, in order, by somebody else, and all queues with it.
+    package func shardDeclarations(_ mode: DeclareMode, queue: ShortString) -> [DeclarationStep] {
+        guard shards > 1 else { return declarations(mode, parts: [.dead, .commands]) }
+        return declarations(mode, parts: [.dead]) + [DeclarationStep(commandQueue(queue), mode: mode)]
+    }
+
     private func declarations(of part: Part) -> [Declaration] {
         switch part {
         case .dead:

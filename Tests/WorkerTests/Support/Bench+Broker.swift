@@ -84,10 +84,10 @@ extension Bench {
         handle(.consumer(.channelClosed(channel, generation: generation, error, unknown: [])))
     }
 
-    /// The channel is closed by the broker and opened again.
+    /// The channel is closed by the broker, and opened again where the worker wants it.
     func bounceConsumer(_ channel: Int = ConsumerChannel.commands) {
         closeConsumer(channel, Bench.noExchange)
-        open(channel)
+        if broker.wishes.contains(channel) { open(channel) }
     }
 
     func loseConsumer() {

@@ -36,9 +36,7 @@ final class Bench {
             fuse: fuse)
         consumer = FakeLink(fuse: fuse)
         publisher = FakeLink(fuse: fuse)
-        var settings = WorkerSettings(
-            topology: try Topology(), rooms: RoomSettings(), source: "overtime", operators: ["ops"],
-            idRetention: .minutes(24 * 60), roomRetention: .minutes(30 * 24 * 60))
+        var settings = try Bench.settings()
         adjust(&settings)
         self.settings = settings
         self.limits = limits
@@ -48,6 +46,12 @@ final class Bench {
             store: store, consumer: consumer, publisher: publisher, clock: clock, log: logFile.log,
             settings: settings, identity: identity, crashedRuns: try store.real.beginRun(identity),
             outboxLimits: limits)
+    }
+
+    static func settings(shards: Int = 1) throws -> WorkerSettings {
+        WorkerSettings(
+            topology: try Topology(shards: shards), rooms: RoomSettings(), source: "overtime",
+            operators: ["ops"], idRetention: .minutes(24 * 60), roomRetention: .minutes(30 * 24 * 60))
     }
 
     private static func identity(_ number: Int) -> RunRow {
