@@ -65,7 +65,9 @@ let package = Package(
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "Metrics", "Service"], swiftSettings: strict),
         .testTarget(
             name: "WorkerTests",
-            dependencies: ["Worker", "Store", "Metrics", "Service", "Contract", "AMQP", "RoomCore"],
+            dependencies: [
+                "MemoryStore", "Worker", "Store", "Metrics", "Service", "Contract", "AMQP", "RoomCore",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SchedulerTests",

@@ -19,6 +19,7 @@ package enum Metric: String, Sendable, CaseIterable {
     case batchItems = "overtime_batch_items"
     case storeCommit = "overtime_store_commit_seconds"
     case storeFailures = "overtime_store_failures_total"
+    case storeConflicts = "overtime_store_conflicts_total"
     case storeSize = "overtime_store_size_bytes"
     case liveRooms = "overtime_live_rooms"
     case announcementLateness = "overtime_announcement_lateness_seconds"
@@ -103,6 +104,9 @@ package enum Metric: String, Sendable, CaseIterable {
             .histogram(bounds: fine), .seconds, [.worker], "Time that a commit to the store took"),
         .storeFailures: MetricDefinition(
             .counter, .count, [.worker], "Failures of the store that stopped the consumption"),
+        .storeConflicts: MetricDefinition(
+            .counter, .count, [.worker],
+            "Transactions decided again because another worker had changed a room meanwhile"),
         .storeSize: MetricDefinition(
             .gauge, .bytes, [.worker], labels: ["file"],
             "Size of the database, and of the journal that is still to be moved into it"),

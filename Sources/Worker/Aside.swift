@@ -1,6 +1,6 @@
 import RoomCore
 
-/// Rooms that the store fails on while it works for others.
+/// Rooms that the store fails on while it works for others, or that somebody else changes each time they are decided.
 ///
 /// Their commands wait here in order, unacknowledged, so that waiting costs no delivery of the broker's limit. One room at a
 /// time is tried again, after 1 s, doubling to 10 s; with the first that succeeds the next one follows at once.

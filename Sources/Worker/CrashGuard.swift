@@ -9,15 +9,31 @@ import Store
 /// being decided when a worker died: at the third it is given up. Its neighbours are never marked together with it.
 /// After a clean stop, a closed channel or a lost connection nothing is marked and redeliveries go in batches.
 struct CrashGuard {
-    let crashedRuns: [String]
     let attempts: Int
-    /// Queues, by consumer tag, that have delivered a command which was no redelivery: what the crash left behind in
+    private var crashedRuns: Set<String>
+    /// Queues, by consumer tag, that have delivered a command which was no redelivery: what crashes left behind in
     /// them has then been seen.
     private var seen: Set<ShortString> = []
+    /// How many crashes were known when a queue was last taken from another worker.
+    private var crashesAtOpening: [ShortString: Int] = [:]
 
     init(crashedRuns: [String], attempts: Int) {
-        self.crashedRuns = crashedRuns
+        self.crashedRuns = Set(crashedRuns)
         self.attempts = attempts
+    }
+
+    /// Takes note of workers that have crashed meanwhile: what they left behind may lie in queues that are opened from now
+    /// on, and not in those that are `consumed` here.
+    mutating func learn(crashed: [String], consumed: [ShortString]) {
+        guard !crashed.isEmpty else { return }
+        if crashedRuns.isEmpty { seen.formUnion(consumed) }
+        crashedRuns.formUnion(crashed)
+    }
+
+    /// A queue is about to be opened that another worker may have had.
+    mutating func opens(_ queue: ShortString) {
+        if crashedRuns.count > crashesAtOpening[queue] ?? 0 { seen.remove(queue) }
+        crashesAtOpening[queue] = crashedRuns.count
     }
 
     /// Whether a delivery must be decided alone, behind a mark.

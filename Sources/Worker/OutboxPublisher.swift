@@ -85,13 +85,16 @@ package struct OutboxPublisher {
 
     // MARK: Out
 
-    /// Takes an event; events of one room must come in outbox order.
+    /// Takes an event that it does not hold. Events of one room come in outbox order; one that comes late all the same
+    /// gets its place before those that have not been sent yet.
     package mutating func enqueue(_ event: OutboxMessage, job: UInt64?) {
         let line = line(of: event.draft.room)
-        line.entries.append(Entry(event: event, job: job))
+        let place =
+            line.entries.last.map { $0.event.position < event.position } ?? true
+            ? line.entries.count : firstIndex(from: event.position, in: line)
+        line.entries.insert(Entry(event: event, job: job), at: place)
         held += 1
-        let last = line.entries.count - 1
-        if last > 0, refusals[line.room] != nil { settle(&line.entries[last]) }
+        if place > 0, refusals[line.room] != nil { settle(&line.entries[place]) }
         markReady(line)
     }
 
@@ -365,13 +368,19 @@ package struct OutboxPublisher {
     }
 
     private func index(of position: Int64, in line: Line) -> Int? {
+        let index = firstIndex(from: position, in: line)
+        return index < line.entries.count && line.entries[index].event.position == position ? index : nil
+    }
+
+    /// The place of the first event at a position or behind it.
+    private func firstIndex(from position: Int64, in line: Line) -> Int {
         var low = 0
         var high = line.entries.count
         while low < high {
             let middle = (low + high) / 2
             if line.entries[middle].event.position < position { low = middle + 1 } else { high = middle }
         }
-        return low < line.entries.count && line.entries[low].event.position == position ? low : nil
+        return low
     }
 
     /// Across rooms as at first, and never as a hash would have it.

@@ -16,11 +16,9 @@ extension Worker {
     func drainOutbox(after position: Int64) -> Bool {
         guard outbox.held < settings.eventBound else { return false }
         do throws(StoreError) {
+            if position == 0 { try learnClock() }
             let page = try store.unpublished(after: position, limit: Self.page)
-            let told = Set(published)
-            for message in page where !told.contains(message.position) && !outbox.contains(message) {
-                outbox.enqueue(message, job: nil)
-            }
+            takeOver(page)
             if let last = page.last {
                 if position == 0 { log.info("publishing what is left in the outbox") }
                 phase = .draining(after: last.position)
@@ -35,6 +33,13 @@ extension Worker {
             storeFailed(error, at: lastUptime)
             return false
         }
+    }
+
+    /// So that a start judges by the clock of a shared store from its first look on.
+    private func learnClock() throws(StoreError) {
+        guard let shared else { return }
+        let asked = clock.nowMilliseconds()
+        storeClock.learn(try shared.now(), askedAt: asked, answeredAt: clock.nowMilliseconds())
     }
 
     /// Brings a page of overdue rooms up to date, then opens the queues.
@@ -87,7 +92,7 @@ extension Worker {
         // Still open, unless it is the start or they were given back.
         let isOpen = links.consuming.contains(ConsumerChannel.ticks)
         consumer.openChannel(ConsumerChannel.ticks)
-        shards.want(shards.all)
+        if shared == nil { shards.want(shards.all) }
         tendShards(at: lastUptime)
         if !isOpen { log.info("serving") }
         return !intake.isEmpty
@@ -105,8 +110,10 @@ extension Worker {
         do throws(StoreError) {
             finish(try decide(ticks: [tick], commands: []), commands: [], at: uptime)
         } catch {
-            guard error.isBatchFault else { throw error }
+            guard error.isBatchFault || error.isConflict else { throw error }
             guard rooms.count > 1 else {
+                // Whoever changed it meanwhile has brought it up to date.
+                if error.isConflict { return }
                 return log.error(
                     "an overdue room is left out", ["room": rooms.first?.text, "error": error.description])
             }
@@ -138,6 +145,7 @@ extension Worker {
         do throws(StoreError) {
             try store.markPublished(published)
             published = []
+            releaseLease()
             try store.endRun(identity.id)
         } catch {
             log.warning("the store did not take the end of this run", ["error": error.description])
@@ -177,6 +185,7 @@ extension Worker {
             log.warning("the store goes on failing: commands and ticks are given back to the broker")
             acknowledgeFinished()
             giveBack(at: uptime)
+            releaseLease()
             health.gaveBack()
         }
         if case .stopping(let end) = phase { continueStop(until: end, at: uptime) }

@@ -23,17 +23,18 @@ extension Worker {
     }
 
     private func answer(_ query: Result<Query, QueryProblem>, at uptime: Int64) -> [UInt8]? {
-        let serverTime = now
         do throws(StoreError) {
             switch query {
             case .failure(let problem):
-                return QueryReplyEncoder.malformed(problem, serverTime: serverTime)
+                return QueryReplyEncoder.malformed(problem, serverTime: now)
             case .success(.rooms(let after, let limit)):
+                let serverTime = try shared?.now() ?? now
                 let rooms = try store.liveRooms(after: after, limit: limit)
                 return QueryReplyEncoder.rooms(
                     rooms.compactMap(LiveRoom.init), next: rooms.count == limit ? rooms.last?.id : nil,
                     serverTime: serverTime)
             case .success(.participants(let room, let after, let limit)):
+                let serverTime = try shared?.now() ?? now
                 let state = try store.load(BatchRequest(rooms: [room]))
                 guard let known = state.rooms[room]?.room, known.definition != nil else {
                     return QueryReplyEncoder.unknownRoom(room, serverTime: serverTime)
@@ -43,7 +44,7 @@ extension Worker {
                 return QueryReplyEncoder.participants(
                     page, next: page.count == limit ? page.last?.user : nil, serverTime: serverTime)
             case .success(.state):
-                return currentState(serverTime: serverTime).encode()
+                return currentState(serverTime: now).encode()
             }
         } catch {
             // One room's fault is no failure of the store, and a question is no try of it: that has its own times.

@@ -23,6 +23,9 @@ extension Worker {
         if links.isBlocked { lines.append("broker: it takes no publications for now (memory or disk alarm)") }
         if health.isFailing { lines.append("store: it fails, see the log") }
         if phase != .serving { lines.append("worker: \(phase.name)") }
+        if shared != nil, phase == .serving, leases.roster == nil {
+            lines.append("lease: none is held, so no shard is consumed")
+        }
         for (channel, name) in expectedQueues where !links.consuming.contains(channel) {
             lines.append("consuming: not \(name)")
         }
@@ -58,6 +61,7 @@ extension Worker {
     private func reportStore(into report: inout MetricReport) {
         report.set(.storeCommit, meters.storeCommit)
         report.set(.storeFailures, counters.storeFailures)
+        report.set(.storeConflicts, counters.conflicts)
         guard !health.isFailing, let statistics = try? store.statistics() else { return }
         report.set(.liveRooms, Int64(statistics.liveRooms))
         report.set(.outboxDepth, Int64(statistics.outboxDepth))

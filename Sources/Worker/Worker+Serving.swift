@@ -19,16 +19,16 @@ extension Worker {
         if isWary { health.tried(rooms: rooms) }
         if !ticks.isEmpty, isWary || intake.firstCommand.map({ mustMark($0) }) == true {
             // Decided before the command is marked: what a tick does must not count against it.
-            process(ticks: ticks[...], commands: [], isAlone: isWary, at: uptime)
+            let isDone = process(ticks: ticks[...], commands: [], isAlone: isWary, at: uptime)
             ticks = []
-            guard mayServe else { return !health.isFailing }
+            guard isDone, mayServe else { return !health.isFailing }
         }
         let commands = takeCommands(atMost: isWary ? 1 : settings.batchSize - rooms, at: uptime)
         if isWary { health.tried(commands: 1) }
         if health.isFailing {
             putBack(ticks: ticks, commands: commands)
         } else {
-            process(ticks: ticks[...], commands: commands[...], isAlone: isWary, at: uptime)
+            _ = process(ticks: ticks[...], commands: commands[...], isAlone: isWary, at: uptime)
         }
         guard !health.isFailing else { return false }
         return phase != .serving || !intake.isEmpty && outbox.held < settings.eventBound
@@ -88,7 +88,7 @@ extension Worker {
     }
 
     /// Removes a message's marks, where no commit of its own does.
-    private func unmark(_ key: AttemptKey, at uptime: Int64) {
+    func unmark(_ key: AttemptKey, at uptime: Int64) {
         do throws(StoreError) {
             _ = try store.commit(BatchCommit(clearedAttempts: [key]))
         } catch {
@@ -146,24 +146,32 @@ extension Worker {
     // MARK: Deciding and committing
 
     /// Decides and commits a batch, `isAlone` where it is a single suspect. Where the store fails it goes back to the
-    /// front of the intake, with what was to come behind it.
-    private func process(
+    /// front of the intake, with what was to come behind it: false then, and nothing may be taken out of turn.
+    func process(
         ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>,
         behind: (ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>) = ([], []),
         isAlone: Bool, at uptime: Int64
-    ) {
-        guard !ticks.isEmpty || !commands.isEmpty else { return }
+    ) -> Bool {
+        guard !ticks.isEmpty || !commands.isEmpty else { return true }
         do throws(StoreError) {
             let decision = try decide(ticks: ticks.map { withoutAside($0.tick) }, commands: Array(commands))
             finish(decision, commands: Array(commands), at: uptime)
             for tick in ticks where tick.isLast { jobs.finishIfSettled(tick.tick.job) }
+            return true
         } catch {
-            if error.isBatchFault { return isolate(error, ticks: ticks, commands: commands, at: uptime) }
-            if isAlone, setAside(ticks, commands, error, at: uptime) { return }
+            if error.isConflict {
+                return halve(
+                    ticks: ticks, commands: commands, behind: behind, isAlone: isAlone, at: uptime)
+            }
+            if error.isBatchFault {
+                return isolate(error, ticks: ticks, commands: commands, behind: behind, at: uptime)
+            }
+            if isAlone, setAside(ticks, commands, error, at: uptime) { return true }
             putBack(
                 ticks: Array(ticks + behind.ticks), commands: Array(commands + behind.commands),
                 suspects: (commands.count, ticks.reduce(0) { $0 + $1.tick.rooms.count }))
             storeFailed(error, at: uptime)
+            return false
         }
     }
 
@@ -181,7 +189,7 @@ extension Worker {
     // MARK: The store fails
 
     /// Holds what was taken; it is decoded again when its turn comes.
-    private func putBack(
+    func putBack(
         ticks: [TakenTick], commands: [PendingCommand], suspects: (commands: Int, rooms: Int) = (0, 0)
     ) {
         for command in commands { jobs.abandon(command.job) }
@@ -223,10 +231,12 @@ extension Worker {
                     try decide(ticks: commands.isEmpty ? [tick] : [], commands: commands),
                     commands: commands, at: uptime)
                 intake.putBack(Array(aside.release(room).dropFirst()))
-                log.info("the store takes a room again that it failed on", ["room": room.text])
+                log.info("a room that was set aside is served again", ["room": room.text])
             } catch {
                 if let command { jobs.abandon(command.job) }
-                if error.isBatchFault {
+                if error.isConflict {
+                    aside.failed(room, at: uptime)
+                } else if error.isBatchFault {
                     // No matter for waiting: it is told in its turn.
                     intake.putBack(aside.release(room))
                 } else {
@@ -242,8 +252,8 @@ extension Worker {
     /// The store is healthy and refuses the batch: one at a time, and what fails alone is given up.
     private func isolate(
         _ error: StoreError, ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>,
-        at uptime: Int64
-    ) {
+        behind: (ticks: ArraySlice<TakenTick>, commands: ArraySlice<PendingCommand>), at uptime: Int64
+    ) -> Bool {
         let count = ticks.reduce(commands.count) { $0 + $1.tick.rooms.count }
         guard count == 1 else {
             log.warning(
@@ -256,18 +266,20 @@ extension Worker {
                 }
             }
             for index in singles.indices {
-                process(
+                let isDone = process(
                     ticks: singles[index...index], commands: [],
-                    behind: (singles[(index + 1)...], commands), isAlone: false, at: uptime)
-                if health.isFailing { return }
+                    behind: (singles[(index + 1)...] + behind.ticks, commands + behind.commands),
+                    isAlone: false, at: uptime)
+                guard isDone else { return false }
             }
             for index in commands.indices {
-                process(
+                let isDone = process(
                     ticks: [], commands: commands[index...index],
-                    behind: ([], commands[(index + 1)...]), isAlone: false, at: uptime)
-                if health.isFailing { return }
+                    behind: (behind.ticks, commands[(index + 1)...] + behind.commands),
+                    isAlone: false, at: uptime)
+                guard isDone else { return false }
             }
-            return
+            return true
         }
         for (tick, isLast) in ticks {
             log.error(
@@ -281,16 +293,25 @@ extension Worker {
                 command.delivery, on: command.channel, reason: "store_refused", detail: error.description,
                 at: uptime)
         }
+        guard health.isFailing else { return true }
+        putBack(ticks: Array(behind.ticks), commands: Array(behind.commands))
+        return false
     }
 
-    /// Loads, decides and commits; once more where a room was changed by somebody else meanwhile.
+    private static let triesOfBatch = 3
+    /// What is left of a batch that was halved again and again is not set aside for a little bad luck.
+    private static let triesOfOne = 10
+
+    /// Loads, decides and commits; again where a room was changed by somebody else meanwhile.
     func decide(ticks: [PendingTick], commands: [PendingCommand]) throws(StoreError) -> Committed {
         var conflicts = 0
+        let count = ticks.reduce(commands.count) { $0 + $1.rooms.count }
+        let tries = count == 1 ? Self.triesOfOne : Self.triesOfBatch
         while true {
-            let state = try store.load(BatchDecision.request(ticks: ticks, commands: commands))
+            let state = try load(BatchDecision.request(ticks: ticks, commands: commands))
             var decision = BatchDecision(state: state, settings: settings.rooms, source: settings.source)
-            for tick in ticks { decision.decide(tick, now: now) }
-            for command in commands { decision.decide(command, now: now) }
+            for tick in ticks { decision.decide(tick, now: state.now ?? now) }
+            for command in commands { decision.decide(command, now: state.now ?? now) }
             decision.finish(published: published)
             do throws(StoreError) {
                 let began = stopwatch()
@@ -301,10 +322,23 @@ extension Worker {
                 return Committed(decision: decision, positions: positions)
             } catch .conflict(let rooms) {
                 conflicts += 1
-                log.warning("room changed by another worker: decided again", ["room": rooms.first?.text])
-                guard conflicts < 3 else { throw .conflict(rooms) }
+                counters.conflicts += 1
+                log.debug("room changed by another worker: decided again", ["room": rooms.first?.text])
+                guard conflicts < tries else { throw .conflict(rooms) }
             }
         }
+    }
+
+    /// Of a shared store also its clock, and what others left unpublished: that goes out first.
+    private func load(_ request: BatchRequest) throws(StoreError) -> BatchState {
+        guard shared != nil else { return try store.load(request) }
+        let asked = clock.nowMilliseconds()
+        let state = try store.load(request)
+        if let now = state.now {
+            storeClock.learn(now, askedAt: asked, answeredAt: clock.nowMilliseconds())
+        }
+        takeOver(state.unsent)
+        return state
     }
 
     struct Committed {

@@ -1,4 +1,4 @@
-import Service
+import Contract
 
 /// The channels of the shards: opened, handed over and closed as `Shards` says.
 extension Worker {
@@ -19,7 +19,9 @@ extension Worker {
             isOpen: { links.consuming.contains(ConsumerChannel.commands(of: $0)) })
         for step in steps {
             switch step {
-            case .open(let shard): consumer.openChannel(ConsumerChannel.commands(of: shard))
+            case .open(let shard):
+                guardian.opens(settings.topology.commandQueues[shard])
+                consumer.openChannel(ConsumerChannel.commands(of: shard))
             case .stopDeciding(let shard): dropUndecided(of: ConsumerChannel.commands(of: shard))
             case .close(let shard): consumer.closeChannel(ConsumerChannel.commands(of: shard))
             }
@@ -50,13 +52,14 @@ extension Worker {
 
     /// Whether all shards are consumed that are this worker's.
     var isConsuming: Bool {
-        !shards.wanted.isEmpty
+        (shared == nil ? !shards.wanted.isEmpty : leases.roster != nil)
             && shards.wanted.allSatisfy { links.consuming.contains(ConsumerChannel.commands(of: $0)) }
     }
 
     /// Those that are this worker's to consume, by the names of their queues.
     var expectedQueues: [(channel: Int, name: String)] {
-        (shards.all.map(ConsumerChannel.commands(of:)) + [ConsumerChannel.ticks, ConsumerChannel.queries])
+        let own = shared == nil ? shards.all : shards.wanted
+        return (own.map(ConsumerChannel.commands(of:)) + [ConsumerChannel.ticks, ConsumerChannel.queries])
             .map { ($0, consumerName($0)) }
     }
 }

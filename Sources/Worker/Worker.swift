@@ -25,6 +25,7 @@ package import Store
 /// | replies and dead letters again until confirmed | `ReplyPublisher` |
 /// | a backlog of commands delays no window | `Intake` |
 /// | a room that cannot be read or written stops no other | `Aside`, `StoreHealth` |
+/// | each shard is one worker's, and moves with all that is in hand | `LeaseKeeper`, `Shards` |
 /// | a message that kills the worker is isolated | `CrashGuard` |
 package final class Worker {
     package enum Input: Sendable {
@@ -47,6 +48,8 @@ package final class Worker {
     }
 
     let store: any RoomStore
+    /// The store, where several workers share it; nil where this one has it for itself.
+    let shared: (any SharedStore)?
     let consumer: any LinkControl
     let publisher: any LinkControl
     let clock: any WallClock
@@ -84,6 +87,12 @@ package final class Worker {
     /// When anything was last acknowledged, by channel.
     var acknowledgedAt: [Int: Int64] = [:]
     var shards: Shards
+    var leases = LeaseKeeper()
+    var storeClock = StoreClock()
+    /// Whether it was said that a worker with another number of shards is there.
+    var saidOtherShards = false
+    /// When what others left behind is looked for again.
+    var inheritAt: Int64 = 0
     /// The monotonic clock when `run` was last called.
     var lastUptime: Int64 = 0
     package internal(set) var counters = Counters()
@@ -99,6 +108,7 @@ package final class Worker {
         stopwatch: @escaping @Sendable () -> UInt64 = { 0 }
     ) {
         self.store = store
+        shared = store as? any SharedStore
         self.consumer = consumer
         self.publisher = publisher
         self.clock = clock
@@ -114,8 +124,8 @@ package final class Worker {
 
     package var isStopped: Bool { phase == .stopped }
 
-    /// The clock, as rules take it.
-    var now: Instant { Instant(milliseconds: clock.nowMilliseconds()) }
+    /// The clock, as rules take it: a shared store's, as far as it is known.
+    var now: Instant { Instant(milliseconds: clock.nowMilliseconds() &+ storeClock.offset) }
 
     // MARK: Driving
 
@@ -139,6 +149,7 @@ package final class Worker {
     package func run(at uptime: Int64) -> Int64 {
         passTime(at: uptime)
         collectProgress()
+        keepLease(at: uptime)
         tendShards(at: uptime)
         var hasMore = false
         if health.isFailing {
@@ -156,15 +167,18 @@ package final class Worker {
         send(at: uptime)
         moveLog()
         markPublished(at: uptime)
+        inherit(at: uptime)
         prune(at: uptime)
         declareTopology(at: uptime)
         backups.step()
         if hasMore || backups.isCopying { return 0 }
         if case .stopping = phase { return 20 }
         if shards.isHandingOver { return 20 }
-        return outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
-            || health.isFailing || !aside.isEmpty
+        let wait: Int64 =
+            outbox.held > 0 || !replies.isEmpty || !letters.isEmpty || !published.isEmpty
+                || health.isFailing || !aside.isEmpty
             ? 100 : 1_000
+        return leases.roster == nil ? wait : min(wait, max(leases.rest(at: uptime), 100))
     }
 
     /// Publishes what is ready and acknowledges what is settled.
@@ -221,4 +235,6 @@ package struct Counters: Sendable {
     package var passedOver: Int64 = 0
     package var droppedReplies: Int64 = 0
     package var storeFailures: Int64 = 0
+    /// Batches that met a room which somebody else had changed meanwhile.
+    package var conflicts: Int64 = 0
 }

@@ -93,7 +93,9 @@ package struct WorkerProcess: Sendable {
                 let store = try location.open(for: identity) { [log] defect in
                     log.error("a room cannot be read", ["error": defect.description])
                 }
-                return (store, try store.beginRun(identity))
+                let crashed = try store.beginRun(identity)
+                try Worker.admit(identity, shards: settings.topology.shards, to: store)
+                return (store, crashed)
             } catch {
                 if !error.isTransient { failures += 1 }
                 let givesUp = failures >= Self.tries

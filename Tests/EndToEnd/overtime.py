@@ -179,9 +179,8 @@ class Installation:
 
     def ready(self, process, limit=20, after=0, shards=1):
         queues = ["commands"] if shards == 1 else [f"commands.{shard}" for shard in range(shards)]
-        for part in [queues, ["ticks"], ["queries"]]:
-            names = ",".join(f"{self.prefix}.{queue}" for queue in part)
-            process.wait_said("consuming", limit, after, queue=names)
+        for queue in [*queues, "ticks", "queries"]:
+            process.wait_said("consuming", limit, after, queue=f"{self.prefix}.{queue}")
         for channel in ("replies", "events", "dead letters"):
             process.wait_said("publishing", limit, after, channel=channel)
 

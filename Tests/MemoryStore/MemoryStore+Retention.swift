@@ -73,39 +73,4 @@ extension MemoryStore {
         if !gone.isEmpty { disk.attempts = disk.attempts.filter { !gone.contains($0.run) } }
         count.runs = gone.count
     }
-
-    // MARK: Runs and attempts
-
-    package func beginRun(_ run: RunRow) throws(StoreError) -> [String] {
-        try self.run(.beginRun) { () throws(StoreError) in
-            let named = Set(disk.attempts.map(\.run))
-            disk.runs = disk.runs.filter { $0.value.crashedAt == nil || named.contains($0.key) }
-            for id in Array(disk.runs.keys) where id != run.id && disk.runs[id]?.crashedAt == nil {
-                disk.runs[id]?.crashedAt = run.startedAt
-            }
-            disk.runs[run.id] = MemoryDisk.Run(row: disk.runs[run.id]?.row ?? run)
-            return disk.runs.values.filter { $0.crashedAt != nil }.map(\.row)
-                .sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }.map(\.id)
-        }
-    }
-
-    package func endRun(_ id: String) throws(StoreError) {
-        try run(.endRun) { () throws(StoreError) in
-            disk.runs[id] = nil
-            disk.attempts = disk.attempts.filter { $0.run != id }
-        }
-    }
-
-    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int] {
-        try self.run(.markAttempts) { () throws(StoreError) in
-            var counts: [AttemptKey: Int] = [:]
-            for key in keys {
-                disk.attempts.insert(MemoryDisk.Attempt(key: key, run: run))
-                let crashes = disk.attempts.filter { $0.key == key && disk.runs[$0.run]?.crashedAt != nil }
-                    .count
-                if crashes > 0 { counts[key] = crashes }
-            }
-            return counts
-        }
-    }
 }

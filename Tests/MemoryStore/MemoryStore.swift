@@ -5,7 +5,7 @@ package import Store
 ///
 /// It passes the same conformance suite as the real ones. Nothing is written before everything was checked, so a
 /// refused batch leaves no trace.
-package final class MemoryStore: RoomStore {
+package class MemoryStore: RoomStore {
     /// Asked before and after each call: it may throw, as a store that fails does, with or without having done what
     /// it was asked.
     package protocol Gate: AnyObject {
@@ -16,16 +16,21 @@ package final class MemoryStore: RoomStore {
     package enum Call: Equatable {
         case load, commit, unpublished, markPublished, liveRooms, participants, overdue, prune
         case beginRun, endRun, markAttempts, statistics, check
+        case now, renewLease, releaseLease, inherit
 
         package var isWrite: Bool {
             switch self {
-            case .commit, .markPublished, .prune, .beginRun, .endRun, .markAttempts, .check: true
-            case .load, .unpublished, .liveRooms, .participants, .overdue, .statistics: false
+            case .commit, .markPublished, .prune, .beginRun, .endRun, .markAttempts, .check,
+                .renewLease, .releaseLease, .inherit:
+                true
+            case .load, .unpublished, .liveRooms, .participants, .overdue, .statistics, .now: false
             }
         }
     }
 
     package let disk: MemoryDisk
+    /// How many messages were marked as being tried, by this store.
+    package private(set) var marks = 0
     private let gate: (any Gate)?
     private let onCommit: (BatchCommit, [Int64]) -> Void
     private var isClosed = false
@@ -89,6 +94,7 @@ package final class MemoryStore: RoomStore {
                 positions.append(disk.lastPosition)
                 last[draft.room] = disk.lastPosition
             }
+            wrote(positions)
             for answer in batch.answers {
                 disk.lastAnswer += 1
                 disk.answers[answer.key] = MemoryDisk.AnswerRow(
@@ -122,6 +128,9 @@ package final class MemoryStore: RoomStore {
         }
     }
 
+    /// Takes note of whose events were committed.
+    func wrote(_ positions: [Int64]) {}
+
     func write(_ room: Room) {
         let old = disk.rooms[room.id]
         disk.rooms[room.id] = StoredRoom(room: room, version: (old?.version ?? 0) + 1)
@@ -147,7 +156,9 @@ package final class MemoryStore: RoomStore {
 
     private func remove(_ positions: [Int64]) {
         let gone = Set(positions)
-        if !gone.isEmpty { disk.outbox.removeAll { gone.contains($0.position) } }
+        guard !gone.isEmpty else { return }
+        disk.outbox.removeAll { gone.contains($0.position) }
+        for position in gone { disk.owners[position] = nil }
     }
 
     package func unpublished(after position: Int64, limit: Int) throws(StoreError) -> [OutboxMessage] {
@@ -159,4 +170,43 @@ package final class MemoryStore: RoomStore {
     package func markPublished(_ positions: [Int64]) throws(StoreError) {
         try run(.markPublished) { () throws(StoreError) in remove(positions) }
     }
+
+    // MARK: Runs and attempts
+
+    package func beginRun(_ run: RunRow) throws(StoreError) -> [String] {
+        try self.run(.beginRun) { () throws(StoreError) in
+            let named = Set(disk.attempts.map(\.run))
+            disk.runs = disk.runs.filter { $0.value.crashedAt == nil || named.contains($0.key) }
+            for id in Array(disk.runs.keys) where id != run.id && disk.runs[id]?.crashedAt == nil {
+                disk.runs[id]?.crashedAt = run.startedAt
+            }
+            disk.runs[run.id] = MemoryDisk.Run(row: disk.runs[run.id]?.row ?? run)
+            return disk.runs.values.filter { $0.crashedAt != nil }.map(\.row)
+                .sorted { ($0.startedAt, $0.id) < ($1.startedAt, $1.id) }.map(\.id)
+        }
+    }
+
+    package func endRun(_ id: String) throws(StoreError) {
+        try run(.endRun) { () throws(StoreError) in
+            disk.runs[id] = nil
+            disk.attempts = disk.attempts.filter { $0.run != id }
+        }
+    }
+
+    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int] {
+        try self.run(.markAttempts) { () throws(StoreError) in
+            var counts: [AttemptKey: Int] = [:]
+            marks += keys.count
+            for key in keys {
+                disk.attempts.insert(MemoryDisk.Attempt(key: key, run: run))
+                let crashes = disk.attempts.filter { $0.key == key && hasCrashed($0.run) }
+                    .count
+                if crashes > 0 { counts[key] = crashes }
+            }
+            return counts
+        }
+    }
+
+    /// Whether marks of a run count.
+    func hasCrashed(_ run: String) -> Bool { disk.runs[run]?.crashedAt != nil }
 }

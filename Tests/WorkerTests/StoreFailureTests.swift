@@ -14,7 +14,6 @@ struct StoreFailureTests {
         "Nothing is acknowledged, everything is held, and done once it works again",
         arguments: [
             StoreError.full(path: "x"), .io(code: 10, "disk"), .busy(path: "x"), .readOnly(path: "x"),
-            .conflict(["r"]),
         ])
     func outage(error: StoreError) throws {
         let bench = try Bench.serving()
@@ -269,6 +268,31 @@ struct StoreFailureTests {
         bench.settle()
         #expect(bench.worker.fatal == error)
         #expect(bench.broker.acknowledged.isEmpty)
+    }
+
+    @Test("A room that meets conflicts for ever waits in order, others go on, and nobody spins")
+    func endlessConflict() throws {
+        let bench = try Bench.serving()
+        bench.store.commitFailure = { batch in
+            batch.rooms.contains { $0.room.id == "r" } ? .conflict(["r"]) : nil
+        }
+        bench.command("o", "open")
+        bench.command("p", "open", "q")
+        bench.command("j", "join", user: "u")
+        bench.tick("t", ["r", "q"])
+        bench.settle()
+        #expect(bench.wait > 0)
+        let tries = bench.store.calls[.commit] ?? 0
+        bench.command("k", "join", "q", user: "u")
+        bench.pass(60_000, step: 1_000)
+        #expect((bench.store.calls[.commit] ?? 0) - tries < 120)
+        #expect(bench.broker.acknowledged == ["t", "p", "k"])
+        #expect(bench.logFile.lines(containing: "the store fails").isEmpty)
+        #expect(bench.worker.counters.storeFailures == 0)
+        bench.store.commitFailure = { _ in nil }
+        bench.pass(11_000)
+        #expect(bench.broker.acknowledged == ["t", "p", "k", "o", "j"])
+        #expect(bench.worker.aside.isEmpty && bench.worker.jobs.isEmpty)
     }
 
     @Test("A conflict is decided again with what the other one wrote")
