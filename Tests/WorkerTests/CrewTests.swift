@@ -85,10 +85,9 @@ struct CrewTests {
         crew.freeze(frozen)
         crew.pass(40_000)
         #expect(crew.acknowledged == ["o", "j"])
-        let version = crew.disk.rooms["r"]?.version
         crew.thaw(frozen)
         crew.pass(5_000)
-        #expect(crew.disk.rooms["r"]?.version == version)
+        #expect(crew.replies(of: frozen).count == 1, "it answered the first one only")
     }
 
     @Test("Shut out by the broker for some seconds, a worker leaves its shards to others at once")
@@ -204,6 +203,9 @@ struct CrewTests {
         crew.command("k", "join", "r", shard: 0, user: "v")
         crew.settle()
         crew.pass(51 * 60_000, step: 10_000)
+        crew.tick(["r"], to: crew.members[1])
+        crew.settle()
+        // Confirmed, and not marked yet.
         crew.tick(["r"], to: crew.members[1])
         crew.settle()
         let ofB = crew.published.filter { $0.worker == "b" && $0.channel == PublisherChannel.events }

@@ -85,8 +85,10 @@ final class Crew {
         hearLoss(member, of: open)
     }
 
+    /// It goes on before it hears of anything: its connections have threads of their own.
     func thaw(_ member: Member) {
         member.isFrozen = false
+        _ = turn(member)
         guard !member.isConnected else { return }
         hearLoss(member, of: member.openAtFreeze)
         connect(member)
