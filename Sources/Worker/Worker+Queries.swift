@@ -79,6 +79,8 @@ extension Worker {
             WorkerState.Entry("repeated", "\(counters.repeated)"),
             WorkerState.Entry("events", "\(counters.events)"),
             WorkerState.Entry("deadLettered", "\(counters.deadLettered)"),
+            WorkerState.Entry("shards", "\(shards.count)"),
+            WorkerState.Entry("conflicts", "\(counters.conflicts)"),
             WorkerState.Entry("inHand", "\(jobs.count)"),
             WorkerState.Entry("roomsAside", "\(aside.count)"),
         ]
@@ -89,7 +91,8 @@ extension Worker {
                 WorkerState.Entry("schema", "\(statistics.schemaVersion)"),
             ]
         }
-        return WorkerState(entries: entries, serverTime: serverTime)
+        let members = (leases.roster?.members ?? []).map(WorkerState.Member.init)
+        return WorkerState(entries: entries, members: members, serverTime: serverTime)
     }
 }
 
@@ -104,6 +107,14 @@ extension LiveRoom {
             startedAt: run?.startedAt, endsAt: run?.endsAt, nextDueAt: room.dueAt,
             connected: session.connected,
             extensions: run?.extensions ?? 0, sequence: room.sequence)
+    }
+}
+
+extension WorkerState.Member {
+    init(_ member: Roster.Member) {
+        self.init(
+            run: member.lease.run, host: member.host, pid: Int64(member.pid),
+            shards: member.lease.consumed.map(Int64.init), clockOffset: member.lease.clockOffset)
     }
 }
 

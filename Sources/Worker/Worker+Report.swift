@@ -16,7 +16,7 @@ extension Worker {
     }
 
     /// What keeps this worker from serving, a line each.
-    private var notReady: [String] {
+    var notReady: [String] {
         var lines: [String] = []
         if !meters.consumer.isConnected { lines.append("broker: the consuming connection is not open") }
         if !meters.publisher.isConnected { lines.append("broker: the publishing connection is not open") }

@@ -125,6 +125,21 @@ struct QueryTests {
         }
     }
 
+    @Test("a state names every worker of the store, and one without a readable member is none of ours")
+    func members() throws {
+        let members = [
+            WorkerState.Member(run: "a", host: "h", pid: 1, shards: [0, 2], clockOffset: -1_500),
+            WorkerState.Member(run: "b", host: "g", pid: 2, shards: [], clockOffset: 0),
+        ]
+        let state = WorkerState(entries: [], members: members, serverTime: Self.now)
+        #expect(WorkerState.decode(state.encode()) == state)
+        let many = WorkerState(
+            entries: [], members: Array(repeating: members[0], count: 2_000), serverTime: Self.now)
+        #expect(WorkerState.decode(many.encode()) == many)
+        let bad = #"{"ok":true,"state":[],"members":[{"run":"a"}],"serverTime":"2026-11-29T12:20:00.000Z"}"#
+        #expect(WorkerState.decode(Array(bad.utf8)) == nil)
+    }
+
     @Test("a worker's state keeps its order")
     func state() {
         let state = WorkerState(

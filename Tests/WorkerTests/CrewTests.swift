@@ -135,6 +135,35 @@ struct CrewTests {
         #expect(crew.disk.leases["d"] == nil)
     }
 
+    @Test("Each worker tells of all of them: their shards, and how far their clocks are behind")
+    func state() throws {
+        let crew = try Crew(shards: 3)
+        try crew.join("a", clockBehind: 1_200)
+        try crew.join("b")
+        crew.pass(15_000)
+        crew.query(#"{"query":"state"}"#, to: crew.members[1])
+        crew.settle()
+        let body = try #require(crew.replies(of: crew.members[1]).last)
+        let state = try #require(WorkerState.decode(body))
+        #expect(
+            state.members == [
+                WorkerState.Member(run: "a", host: "host-a", pid: 1, shards: [0, 2], clockOffset: 1_200),
+                WorkerState.Member(run: "b", host: "host-b", pid: 1, shards: [1], clockOffset: 0),
+            ])
+        #expect(state["shards"] == "3")
+        #expect(state["consuming"] == "yes")
+    }
+
+    @Test("A worker is ready without a shard, where others have them all, but not without a lease")
+    func readiness() throws {
+        let crew = try crew(["a", "b"], shards: 1)
+        #expect(crew.members.map(\.worker.notReady) == [[], []])
+        crew.disconnect(crew.members[0])
+        crew.pass(4_000)
+        #expect(crew.members[0].worker.notReady.contains { $0.hasPrefix("lease: none") })
+        #expect(crew.members[1].worker.notReady == [])
+    }
+
     // MARK: Handing over
 
     @Test("What is in hand is finished first; what comes meanwhile goes to the next worker, in order")

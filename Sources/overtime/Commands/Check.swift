@@ -105,15 +105,42 @@ extension ProgramCommand {
             checklist.add(
                 "store", state["store"] == "ok" ? rooms ?? "ok" : "failing: see the worker's log",
                 isGood: state["store"] == "ok")
+            check(state.members, of: state["shards"].flatMap { Int64($0) } ?? 0, &checklist)
             let server = state.serverTime.milliseconds
             let isClose = server >= sent - 1_000 && server <= received + 1_000
             checklist.add(
                 "clock",
                 isClose
                     ? "within a second of the worker's (clock steps seen there: \(state["clockSteps"] ?? "?"))"
-                    : "the worker's clock is \(server - received) ms off this one: keep both with NTP",
+                    : "\(state.members.isEmpty ? "the worker's" : "the store's") clock is \(server - received) ms ahead of this host's (\(HostName.current)): keep both with NTP",
                 isGood: isClose)
         }
+    }
+
+    /// A line for each of several workers: the shards that it consumes, and its clock.
+    private static func check(
+        _ members: [WorkerState.Member], of count: Int64, _ checklist: inout Checklist
+    ) {
+        guard !members.isEmpty else { return }
+        for member in members {
+            let host = PrintableText.escaped(member.host)
+            let list = member.shards.map { "\($0)" }.joined(separator: ", ")
+            let shards = list.isEmpty ? "no shard" : "shards \(list)"
+            // What fits into no clock is off as well.
+            let isClose = (-1_000...1_000).contains(member.clockOffset)
+            let clock =
+                isClose
+                ? "" : "; its clock is \(member.clockOffset) ms behind the store's: keep \(host) with NTP"
+            checklist.add(
+                "worker", "pid \(member.pid) on \(host) consumes \(shards)\(clock)", isGood: isClose)
+        }
+        let consumed = Set(members.flatMap(\.shards))
+        let idle = (0..<max(count, 0)).filter { !consumed.contains($0) }
+        guard !idle.isEmpty else { return }
+        let list = idle.map { "\($0)" }.joined(separator: ", ")
+        checklist.bad(
+            "shards",
+            "consumed by no worker: \(list); where that lasts longer than 10 s, see the workers' logs")
     }
 }
 
