@@ -129,7 +129,7 @@ package enum Metric: String, Sendable, CaseIterable {
             "Publications by their end; unknown where the channel was lost first, and they are sent again"),
         .droppedReplies: MetricDefinition(
             .counter, .count, [.worker],
-            "Replies given up: refused, without a confirm for 60 s, or closing their channel"),
+            "Replies given up: refused for 20 s, without a confirm for 60 s, or closing their channel"),
         .deadLetters: MetricDefinition(
             .counter, .count, [.worker], labels: ["reason"], "Messages given up, by reason"),
 

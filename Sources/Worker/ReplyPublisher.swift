@@ -3,12 +3,14 @@ package import AMQP
 /// Messages that a delivery waits for besides its events: replies, and dead letters.
 ///
 /// A pure value, one for each channel. Everything is kept until the broker has taken or refused it, and sent again when
-/// the channel is lost. A reply is owed once and nobody's queue is our business, so a refused one is dropped; a dead
-/// letter is the last trace of a command, so it is tried until it is taken. Answers that no delivery waits for (job 0) are
+/// the channel is lost. A dead letter is the last trace of a command, so it is tried until it is taken. A reply is owed
+/// once and nobody's queue is our business: its queue has a while from its first refusal on, as one that is replicated
+/// refuses everything until it has a leader again; after that, what it refuses is dropped at once, so that a queue which is
+/// full holds up nobody for longer, until it has refused nothing for a minute. Answers that no delivery waits for (job 0) are
 /// only kept for a moment and a number of bytes: who asked will ask again.
 package struct ReplyPublisher {
     package enum Persistence {
-        /// Dropped when refused, after `patience` without a confirm, or when it closes the channel all by itself.
+        /// Dropped when its queue has refused for a while, after `patience` without a confirm, or when it closes the channel all by itself.
         case droppedWhenRefused
         /// Tried for ever.
         case untilTaken
@@ -44,6 +46,12 @@ package struct ReplyPublisher {
         let since: Int64
     }
 
+    /// A queue that refuses, from its first refusal on.
+    private struct Refusals {
+        let since: Int64
+        var last: Int64
+    }
+
     private let persistence: Persistence
     private var entries: [UInt64: Entry] = [:]
     /// Not sent yet, or to be sent again; in order.
@@ -52,6 +60,7 @@ package struct ReplyPublisher {
     /// Messages that were on their way when the channel was closed with an error: they go one at a time, until it is
     /// known which of them closes it.
     private var suspects: Set<UInt64> = []
+    private var refusals: [ShortString: Refusals] = [:]
     private var sentCount = 0
     private var unowedBytes = 0
     /// Of bodies that are not small.
@@ -64,6 +73,9 @@ package struct ReplyPublisher {
     private static let confirmTimeout: Int64 = 10_000
     private static let patience: Int64 = 60_000
     private static let unowedPatience: Int64 = 20_000
+    /// Longer than a replicated queue is without a leader.
+    private static let refusalPatience: Int64 = 20_000
+    private static let refusalMemory: Int64 = 60_000
     private static let checkInterval: Int64 = 250
     private static let mostUnowedBytes = 8 << 20
 
@@ -134,13 +146,22 @@ package struct ReplyPublisher {
 
     /// The broker would not have them, or no queue took them: the jobs of those that are dropped.
     package mutating func refused(_ ids: [UInt64], at uptime: Int64) -> [UInt64] {
-        switch persistence {
-        case .droppedWhenRefused:
-            return confirmed(ids)
-        case .untilTaken:
-            for id in ids { retry(id, at: uptime + Self.retryInterval) }
-            return []
+        var dropped: [UInt64] = []
+        for id in ids {
+            guard let message = entries[id]?.message else { continue }
+            if persistence == .untilTaken || hasPatience(with: message.routingKey, at: uptime) {
+                retry(id, at: uptime + Self.retryInterval)
+            } else {
+                dropped.append(id)
+            }
         }
+        return confirmed(dropped)
+    }
+
+    private mutating func hasPatience(with queue: ShortString, at uptime: Int64) -> Bool {
+        let since = refusals[queue]?.since ?? uptime
+        refusals[queue] = Refusals(since: since, last: uptime)
+        return uptime - since < Self.refusalPatience
     }
 
     /// Why a channel was closed.
@@ -189,6 +210,7 @@ package struct ReplyPublisher {
     package mutating func tick(at uptime: Int64) -> [UInt64] {
         guard uptime >= nextCheckAt else { return [] }
         nextCheckAt = uptime + Self.checkInterval
+        if !refusals.isEmpty { refusals = refusals.filter { uptime - $0.value.last < Self.refusalMemory } }
         var dropped: [UInt64] = []
         var overdue: [UInt64] = []
         for (id, entry) in entries {

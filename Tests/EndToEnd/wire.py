@@ -54,11 +54,16 @@ class Wire:
 
     # The connection.
 
+    @property
+    def url(self):
+        """Where it is connected."""
+        return self._urls[-1]
+
     def _start(self):
         for left in reversed(range(len(self._urls))):
             self._urls.rotate(-1)
             try:
-                return self._connect(self._urls[-1])
+                return self._connect(self.url)
             except (ConnectionError, TimeoutError):
                 if not left:
                     raise

@@ -13,9 +13,12 @@ from storm import STALL, Storm, StormHistory
 from waiting import poll, until
 from wire import Wire
 
+CLUSTERED = {"OVERTIME_AMQP_CLUSTER": "true"}
 QUORUM = {"x-queue-type": "quorum"}
-# How long a node stays away, so that all that is noticed late is noticed.
+# How long a node stays away.
 AWAY = 4
+# And how long it stands still, longer than heartbeats and the cluster's own take to notice.
+FROZEN = 40
 
 # Kills what leads each replicated queue; all else of the node goes on.
 KILL_LEADERS = """
@@ -59,7 +62,7 @@ class Cluster(Broker):
 
     def channel(self):
         if self._admin is None or self._admin.is_closed:
-            parameters = [pika.URLParameters(self._run("url", node)) for node in self.running]
+            parameters = [pika.URLParameters(self.node_url(node)) for node in self.running]
             for each in parameters:
                 each.heartbeat = 0
             self._admin = pika.BlockingConnection(parameters)
@@ -69,9 +72,13 @@ class Cluster(Broker):
         self.down.add(node)
         self._run("kill", node)
 
-    def start_node(self, node):
-        self._run("start", node)
-        self.down.discard(node)
+    def start_nodes(self):
+        """All that are down."""
+        self._run("start")
+        self.down.clear()
+
+    def node_url(self, node):
+        return self._run("url", node)
 
     def signal_node(self, node, number):
         pid = int((Path(self._directory) / str(node) / "node.pid").read_text())
@@ -128,8 +135,7 @@ class ClusterStorm(Storm):
         super().__init__(binary, cluster, canary, 1 << 40, 0, seed, tell=tell)
         self.commands, self.faults, self.rate = commands, faults, rate
         self.workers = workers
-        self.lane.installation.environment |= {
-            "OVERTIME_AMQP_CLUSTER": "true", "OVERTIME_SHARDS": str(shards)}
+        self.lane.installation.environment |= CLUSTERED | {"OVERTIME_SHARDS": str(shards)}
         self.report = []
 
     def _kinds(self, kills, broker_share):
@@ -150,12 +156,17 @@ class ClusterStorm(Storm):
         if kind == "kill":
             cluster.kill_node(node)
             until(time.time() + AWAY)
-            cluster.start_node(node)
+            cluster.start_nodes()
+        elif kind == "majority":
+            for other in [node, *(other for other in cluster.nodes if other != node)][:2]:
+                cluster.kill_node(other)
+            until(time.time() + AWAY)
+            cluster.start_nodes()
         else:
             cluster.down.add(node)
             cluster.signal_node(node, signal.SIGSTOP)
             try:
-                until(time.time() + 40)
+                until(time.time() + FROZEN)
             finally:
                 cluster.signal_node(node, signal.SIGCONT)
                 cluster.down.discard(node)

@@ -5,11 +5,19 @@ import random
 
 import pytest
 from canary import Canary
-from cluster import ClusterStorm
+from cluster import CLUSTERED, ClusterStorm, ClusterWire
 
 COMMANDS = int(os.environ.get("OVERTIME_CLUSTER_COMMANDS", "10000"))
 SEED = int(os.environ.get("OVERTIME_CLUSTER_SEED", "0")) or random.randrange(1, 1 << 32)
 STALL = 30
+FAULTS = [
+    "kill 1", "leaders", "kill 2", "kill commands", "kill 3", "leaders", "kill ticks", "freeze commands",
+    "freeze 1", "kill commands"]
+
+
+@pytest.fixture(scope="session")
+def broker(cluster):
+    return cluster
 
 
 @pytest.fixture(scope="session")
@@ -19,14 +27,35 @@ def canary(cluster, names):
     return canary
 
 
-@pytest.mark.parametrize(("commands", "faults"), [
-    pytest.param(2_000, ["kill commands", "leaders"], id="short"),
-    pytest.param(
-        COMMANDS, ["kill 1", "leaders", "kill 2", "kill commands", "kill 3", "leaders", "kill commands", "freeze commands"],
-        id="long", marks=pytest.mark.heavy_fault),
+@pytest.fixture
+def installation(installation):
+    installation.environment |= CLUSTERED
+    return installation
+
+
+@pytest.fixture
+def connect(cluster, installation, history):
+    wires = []
+
+    def connect():
+        wires.append(ClusterWire(cluster.url, installation.prefix, history))
+        return wires[-1]
+
+    yield connect
+    for wire in wires:
+        wire.close()
+        cluster.delete(wire.queues, [])
+
+
+@pytest.mark.parametrize(("commands", "faults", "stall"), [
+    pytest.param(2_000, ["kill commands", "leaders"], STALL, id="short"),
+    pytest.param(COMMANDS, FAULTS, STALL, id="long", marks=pytest.mark.heavy_fault),
+    # Nothing can go on without most of the nodes; how long is up to them.
+    pytest.param(1_000, ["majority commands"], 90, id="majority", marks=pytest.mark.heavy_fault),
 ])
 @pytest.mark.parametrize(("shards", "workers"), [(1, 1)])
-def test_nodes_and_leaders_go(binary, cluster, canary, figure, say, request, commands, faults, shards, workers):
+def test_nodes_and_leaders_go(
+        binary, cluster, canary, figure, say, request, commands, faults, stall, shards, workers):
     say(f"cluster: at least {commands} commands, {', '.join(faults)}; OVERTIME_CLUSTER_SEED={SEED}")
     storm = ClusterStorm(
         binary, cluster, canary, commands, faults, SEED, shards=shards, workers=workers, tell=say)
@@ -36,8 +65,39 @@ def test_nodes_and_leaders_go(binary, cluster, canary, figure, say, request, com
         storm.close()
     figure(f"cluster, {request.node.callspec.id}", figures)
     say(f"cluster: {figures['commands']} commands in {figures['seconds']} s, longest stall "
-        f"{figures['longest stall']} s {figures['stalls']}: {figures['lost']} lost, {figures['doubled']} doubled, "
-        f"{figures['out of order']} out of order, {figures['wrong notices']} wrong notices; "
-        f"{figures['published again']} published again, {figures['copies']} copies of {figures['events']} events")
+        f"{figures['longest stall']} s: {figures['lost']} lost, {figures['doubled']} doubled, "
+        f"{figures['out of order']} out of order, {figures['wrong notices']} wrong notices, "
+        f"{storm.lost_answers} answers lost; {figures['published again']} published again, "
+        f"{figures['copies']} copies of {figures['events']} events")
     assert not violations, f"seed {SEED}:\n" + "\n".join(violations[:20])
-    assert figures["longest stall"] <= STALL
+    assert not storm.lost_answers
+    assert figures["longest stall"] <= stall
+
+
+def test_windows_open_while_a_node_is_away(cluster, installation, wire, worker, scheduler, history):
+    """The node that leads the ticks; and for processes that are only started while it is away."""
+    ticks = f"{installation.prefix}.ticks"
+    cluster.whole()
+    node = cluster.leader(ticks)
+    is_mine = wire.url == cluster.node_url(node)
+    cluster.kill_node(node)
+    try:
+        if is_mine:
+            wire.reconnect()
+        assert_window(wire, history, "before")
+        for process in (scheduler, worker):
+            assert process.terminate(20)[0] == 0, process.tail()
+        installation.worker()
+        installation.scheduler()
+        assert_window(wire, history, "after")
+    finally:
+        cluster.start_nodes()
+    cluster.whole()
+
+
+def assert_window(wire, history, room):
+    policy = {"windows": ["6s"], "extension": {"min": "6s", "max": "6s"}}
+    wire.ok("open", room, duration="8s", policy=policy, limit=STALL)
+    wire.ok("join", room, "ada", limit=STALL)
+    window = history.wait_event(room, "session.window.opened", STALL)
+    assert window.data["lateBy"] < 5
