@@ -152,6 +152,26 @@ def test_check(installation, worker, scheduler):
     assert any(line.startswith("FAIL") and "worker" in line for line in done.stdout.splitlines()), done.stdout
 
 
+def test_check_of_several_nodes(installation, broker):
+    # As in a cluster; nothing listens on the second.
+    urls = f"{broker.url},amqp://guest:guest@127.0.0.1:1/%2f"
+    worker = installation.worker(environment={"OVERTIME_AMQP_URL": urls, "OVERTIME_AMQP_CLUSTER": "true"})
+    for connection in ("consumer", "publisher"):
+        said = worker.said("connected", connection=connection)
+        assert said["node"] in broker.url and "guest" not in said["node"], said
+    done = installation.run("check", environment={"OVERTIME_AMQP_URL": urls, "OVERTIME_AMQP_CLUSTER": "true"})
+    assert done.returncode == 1 and "guest:guest" not in done.stdout, done
+    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert [(mark, text.split()[0].rstrip(",:")) for mark, name, text in lines if name == "node"] == [
+        ("ok", worker.said("connected")["node"]), ("FAIL", "127.0.0.1:1")]
+    assert [name for mark, name, _ in lines if mark == "FAIL"] == ["node"], done.stdout
+    done = installation.run("check", environment={"OVERTIME_AMQP_URL": urls})
+    assert any(line.startswith("FAIL") and "amqp.cluster" in line for line in done.stdout.splitlines()), done
+    # The queues are quorum queues by now, and a worker without the key is told so.
+    done = installation.run("worker", environment={"OVERTIME_STORE": "sqlite:another.db"}, limit=60)
+    assert done.returncode == 78 and "x-queue-type" in done.stdout + done.stderr, done
+
+
 def test_check_before_anything_is_there(installation, broker):
     done = installation.run("check", "--timeout", "3")
     assert done.returncode == 1 and f"{installation.prefix}.events" in done.stdout, done

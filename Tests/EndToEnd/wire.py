@@ -65,6 +65,7 @@ class Wire:
             try:
                 return self._connect(self.url)
             except (ConnectionError, TimeoutError):
+                self.lost = True
                 if not left:
                     raise
 

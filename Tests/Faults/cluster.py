@@ -17,8 +17,8 @@ CLUSTERED = {"OVERTIME_AMQP_CLUSTER": "true"}
 QUORUM = {"x-queue-type": "quorum"}
 # How long a node stays away.
 AWAY = 4
-# And how long it stands still, longer than heartbeats and the cluster's own take to notice.
-FROZEN = 40
+# And how long it stands still, longer than clients and the other nodes take to notice.
+FROZEN = 35
 
 # Kills what leads each replicated queue; all else of the node goes on.
 KILL_LEADERS = """
@@ -125,7 +125,7 @@ class ClusterHistory(StormHistory):
 
 class ClusterWire(Wire):
     queue_arguments = QUORUM
-    heartbeat = 10
+    heartbeat = 5
 
 
 class ClusterStorm(Storm):
@@ -163,13 +163,13 @@ class ClusterStorm(Storm):
             until(time.time() + AWAY)
             cluster.start_nodes()
         else:
+            # Like a host that vanishes: its connections stay, and nobody says so. It is not let go on: RabbitMQ 3.10 takes
+            # a node that has stood still for one of a partition, which nothing heals but its restart.
             cluster.down.add(node)
             cluster.signal_node(node, signal.SIGSTOP)
-            try:
-                until(time.time() + FROZEN)
-            finally:
-                cluster.signal_node(node, signal.SIGCONT)
-                cluster.down.discard(node)
+            until(time.time() + FROZEN)
+            cluster.kill_node(node)
+            cluster.start_nodes()
 
     def _go_through(self):
         try:
@@ -221,8 +221,7 @@ class ClusterStorm(Storm):
         def done():
             try:
                 self.wire.reconnect()
-            except (ConnectionError, TimeoutError, pika.exceptions.AMQPError) as error:
-                self.tell(f"cluster: the test's own connection: {error!r}")
+            except (ConnectionError, TimeoutError, pika.exceptions.AMQPError):
                 self.wire.close()
                 return False
             return True

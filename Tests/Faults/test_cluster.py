@@ -11,8 +11,8 @@ COMMANDS = int(os.environ.get("OVERTIME_CLUSTER_COMMANDS", "10000"))
 SEED = int(os.environ.get("OVERTIME_CLUSTER_SEED", "0")) or random.randrange(1, 1 << 32)
 STALL = 30
 FAULTS = [
-    "kill 1", "leaders", "kill 2", "kill commands", "kill 3", "leaders", "kill ticks", "freeze commands",
-    "freeze 1", "kill commands"]
+    "kill 1", "leaders", "kill 2", "kill commands", "kill 3", "leaders", "kill ticks",
+    "vanish commands", "vanish 1", "kill commands"]
 
 
 @pytest.fixture(scope="session")

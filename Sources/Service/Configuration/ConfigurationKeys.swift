@@ -4,9 +4,9 @@ extension ConfigurationKey {
 
     private static let amqp = [
         ConfigurationKey(
-            "amqp.url", variable: "OVERTIME_AMQP_URL", placeholder: "URL,…", kind: .text,
+            "amqp.url", variable: "OVERTIME_AMQP_URL", placeholder: "URL", kind: .text,
             default: "amqp://guest:guest@127.0.0.1:5672/%2f",
-            help: "the broker, its nodes separated by commas; amqps:// verifies the peer",
+            help: "broker, or its nodes by commas; amqps:// is verified",
             expected:
                 "amqp://USER:PASSWORD@HOST:PORT/VHOST, or amqps://, with special characters percent-encoded; several of them are separated by commas",
             takesFile: true, isSecret: { _ in true }, show: { $0.amqp.url.withoutCredentials }
@@ -38,7 +38,7 @@ extension ConfigurationKey {
         ConfigurationKey(
             "amqp.cluster", variable: "OVERTIME_AMQP_CLUSTER", placeholder: "BOOL", kind: .boolean,
             default: "false",
-            help: "quorum queues for ticks and queries too, so that no node's loss stops them",
+            help: "the broker is a cluster: ticks and queries are quorum queues too",
             expected: "true or false", show: { "\($0.amqp.cluster)" }
         ) { text, configuration in
             guard let flag = Bool(text) else { return false }

@@ -54,6 +54,13 @@ extension ProgramCommand {
                 checklist.bad("node", "\(node.address): \(error)")
             }
         }
+        let isReplicated = composition.topology.isCluster
+        checklist.add(
+            "cluster",
+            isReplicated
+                ? "amqp.cluster is set: ticks and queries have quorum queues"
+                : "amqp.cluster is false: ticks and queries are away with the node that they are on",
+            isGood: isReplicated)
     }
 
     private static func checkHealth(_ address: Configuration.HTTPAddress?, until deadline: Int64)
