@@ -44,16 +44,16 @@ struct ClusterTests {
         let fake = try FakeBroker { peer in try peer.welcome() }
         // Whichever is first: twice the same list, and a start between the two.
         var configuration = try configuration([silent.endpoint, fake.endpoint])
-        configuration.connectTimeout = .milliseconds(400)
+        configuration.connectTimeout = .seconds(1)
         configuration.backoff = Backoff(first: .seconds(30), maximum: .seconds(30))
         let clock = ContinuousClock()
-        for _ in 0..<4 {
+        for _ in 0..<3 {
             let began = clock.now
             try await TestBroker.withLink(configuration, { [] }) { _, log in
                 let node = try await Self.connected(log)
                 #expect(node == fake.endpoint.address)
             }
-            #expect(clock.now - began < .seconds(3))
+            #expect(clock.now - began < .seconds(20))
         }
     }
 
