@@ -53,6 +53,8 @@ def check_said_once(process, after=0):
             # A sign of life ends the state that was complained of.
             if line.get("message") == "connected":
                 last.clear()
+            if line.get("message") == "the store works again":
+                last.pop("the store fails: nothing is consumed until it works again", None)
             for key in ("connection", "queue", "channel"):
                 last.pop(line.get(key), None)
             continue
