@@ -1,11 +1,13 @@
 """The files of config that other programs read: each is checked by its own program, where that is installed."""
 
+import functools
 import json
 import re
 import shutil
 import subprocess
 
 import pytest
+import yaml
 from conftest import ROOT
 
 CONFIG = ROOT / "config"
@@ -52,6 +54,49 @@ def test_the_dashboard_can_be_read():
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
     source = (CONFIG / "grafana/provisioning/datasources/prometheus.yml").read_text()
     assert all(f"uid: {panel['datasource']['uid']}\n" in source for panel in board["panels"])
+
+
+def compose(name):
+    return yaml.safe_load((ROOT / "docker" / name).read_text())
+
+
+def merged(one, other):
+    """As compose reads a second file: values go before, lists are added to."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {key: merged(one[key], value) if key in one else value for key, value in other.items()}
+    return one + other if isinstance(one, list) and isinstance(other, list) else other
+
+
+@pytest.fixture(scope="module")
+def secrets_made(tmp_path_factory):
+    """The names of the files that scripts/credentials makes."""
+    directory = tmp_path_factory.mktemp("made") / "credentials"
+    run(str(ROOT / "scripts/credentials"), str(directory))
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("files", [("compose.yaml",), ("compose.yaml", "compose.scale.yaml")], ids=["one", "many"])
+def test_every_container_is_hardened_and_has_its_secrets(files, secrets_made):
+    stack = functools.reduce(merged, map(compose, files))
+    for name, service in stack["services"].items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert {"mem_limit", "pids_limit"} <= set(service), name
+        assert set(service.get("secrets", ())) <= set(stack["secrets"]), name
+        for value in service.get("environment", {}).values():
+            assert "://" not in str(value), f"{name} has a secret in its environment"
+            if str(value).startswith("/run/secrets/"):
+                assert value.removeprefix("/run/secrets/") in service["secrets"], (name, value)
+    for secret in stack["secrets"].values():
+        assert secret["file"].removeprefix("${OVERTIME_CREDENTIALS:-../.credentials}/") in secrets_made, secret
+
+
+def test_many_have_one_store_and_as_many_shards():
+    services = compose("compose.scale.yaml")["services"]
+    for name in ("worker", "scheduler", "cli"):
+        assert services[name]["environment"]["OVERTIME_SHARDS"] == "${OVERTIME_SHARDS:-16}", name
+    assert services["worker"]["environment"]["OVERTIME_STORE_FILE"] == "/run/secrets/store-url"
+    assert "rabbitmq_consistent_hash_exchange" in (CONFIG / "enabled_plugins").read_text()
 
 
 @pytest.mark.parametrize("component", ["worker", "scheduler"])

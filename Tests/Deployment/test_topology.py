@@ -3,9 +3,11 @@
 import contextlib
 import json
 import queue
+import subprocess
 import threading
 
 import pika
+import pytest
 from conftest import ROOT
 from waiting import TimedOut, poll
 
@@ -25,34 +27,40 @@ def objects(definitions, vhost):
     }
 
 
-def test_the_definitions_are_what_a_worker_declares(broker, installation, as_user, tmp_path):
+@pytest.mark.parametrize("shards", [1, 3])
+def test_the_definitions_are_what_a_worker_declares(broker, installation, tmp_path, shards):
     """A worker that may declare everything, in a virtual host where nothing is: run once by the user `topology`."""
     committed = json.loads((ROOT / "config/definitions.json").read_text())
+    made = tmp_path / "credentials"
+    subprocess.run(
+        [str(ROOT / "scripts/credentials"), str(made), "--shards", str(shards)],
+        check=True, timeout=60, capture_output=True,
+    )  # fmt: skip
+    wanted = objects(json.loads((made / "broker/definitions.json").read_text()), "/")
+    bare = f"bare{shards}"
     rights = next(item for item in committed["permissions"] if item["user"] == "topology")
-    broker.ctl("add_vhost", "bare")
+    broker.ctl("add_vhost", bare)
     broker.ctl(
-        *("set_permissions", "-p", "bare", "topology"), rights["configure"], rights["write"], rights["read"]
+        *("set_permissions", "-p", bare, "topology"), rights["configure"], rights["write"], rights["read"]
     )
-    url = broker.url("topology").removesuffix("%2F") + "bare"
-    process = installation.start(
-        "worker", environment={"OVERTIME_AMQP_URL": url, "OVERTIME_AMQP_DECLARE": "true"}
-    )
-    installation.ready(process)
-    wanted = objects(committed, "/")
+    url = broker.url("topology").removesuffix("%2F") + bare
+    settings = {"OVERTIME_AMQP_URL": url, "OVERTIME_AMQP_DECLARE": "true", "OVERTIME_SHARDS": str(shards)}
+    process = installation.start("worker", environment=settings)
 
     def exported():
         file = tmp_path / "exported.json"
         broker.ctl("export_definitions", str(file))
         return json.loads(file.read_text())
 
-    # The channel that declares everything, and that of the log, are not waited for by `ready`.
     with contextlib.suppress(TimedOut):
-        poll(lambda: objects(exported(), "bare") == wanted, 30, "the whole topology", every=1)
+        poll(lambda: objects(exported(), bare) == wanted, 30, "the whole topology", every=1)
     found = exported()
     assert process.terminate()[0] == 0
-    assert objects(found, "bare") == wanted
+    assert objects(found, bare) == wanted
     # And the broker has made of the file what the file says.
-    assert objects(found, "/") == wanted
+    assert objects(found, "/") == objects(committed, "/")
+    if shards == 1:
+        assert wanted == objects(committed, "/")
 
 
 class Listener:
