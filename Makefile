@@ -1,11 +1,11 @@
 # Every target is one script or one swift call, so that CI and people run the same.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-image test-compose faults hostile sanitize kill-sweep kill-storm cluster fuzz soak bench lint build docs up down clean
+.PHONY: help demo test test-postgres test-image test-compose faults hostile sanitize kill-sweep kill-storm scale-storm cluster fuzz soak bench lint build docs up down clean
 
 SECONDS := 60
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Play a room through on a broker of its own, and check what happened
 	@scripts/install-deps
@@ -15,6 +15,10 @@ demo: ## Play a room through on a broker of its own, and check what happened
 test: ## Run every test against a real broker of its own
 	@scripts/install-deps
 	@scripts/test
+
+test-postgres: ## Run the tests of processes, long ones too, with their rooms on a PostgreSQL of their own
+	@scripts/install-deps
+	@OVERTIME_TEST_STORE=postgresql scripts/test
 
 test-image: ## Run the tests against the RabbitMQ of a container image (BROKER_IMAGE=docker.io/library/rabbitmq:4-management)
 	@scripts/install-deps
@@ -46,6 +50,11 @@ kill-storm: ## Kill worker, scheduler and broker at random under load (COMMANDS=
 cluster: ## Kill each node of a cluster of three, and all leaders, under load (COMMANDS=10000 SEED=n)
 	@scripts/install-deps
 	@COMMANDS=$(COMMANDS) SEED=$(SEED) scripts/faults cluster
+
+scale-storm: ## Many workers on one PostgreSQL under faults (COMMANDS=100000 FAULTS=60 WORKERS=4 SHARDS=16 SCHEDULERS=3 SEED=n)
+	@scripts/install-deps
+	@COMMANDS=$(COMMANDS) FAULTS=$(FAULTS) WORKERS=$(WORKERS) SHARDS=$(SHARDS) SCHEDULERS=$(SCHEDULERS) \
+		SEED=$(SEED) scripts/faults scale-storm
 
 fuzz: ## Feed decoders and channel machine with hostile bytes, SECONDS=60 for each target
 	@scripts/install-deps

@@ -56,6 +56,8 @@ class Lane:
         self.files = Path(self.directory)
         self.runs = 0
         self.keep = []
+        names = ("commands", "events.log", "queries", "ticks", "dead")
+        self.queues = [f"{self.prefix}.{name}" for name in names]
         # Commands that came again although they were acknowledged.
         self.requeued = 0
 
@@ -123,10 +125,10 @@ class Lane:
         self.installation.end()
         self.store.drop()
         self.wire.close()
-        queues = [f"{self.prefix}.{name}" for name in ("commands", "events.log", "queries", "ticks", "dead")]
+        queues = self.queues
         exchanges = [
             f"{self.prefix}.{name}"
-            for name in ("commands", "events.topic", "events", "queries", "ticks", "dead")]
+            for name in ("commands", "commands.shards", "events.topic", "events", "queries", "ticks", "dead")]
         with _deleting:
             try:
                 self.broker.delete(queues + list(self.wire.queues), exchanges)

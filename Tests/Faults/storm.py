@@ -32,6 +32,7 @@ class StormHistory(History):
         call = self.calls.get(correlation)
         if call is not None and not call.replies:
             self.answered += 1
+            call.answered_at = time.monotonic()
         super().note_reply(correlation, reply, properties)
 
 
@@ -42,6 +43,7 @@ class Storm:
         self.random = random.Random(seed)
         self.seed = seed
         self.tell = tell
+        self.rooms = [f"room-{number}" for number in range(ROOMS)]
         self.lane = Lane(binary, broker, canary, wire=self._wire)
         self.wire, self.history = self.lane.wire, self.lane.history
         self.kinds = self._kinds(kills, broker_share)
@@ -70,13 +72,12 @@ class Storm:
     # repeated, and now and then a room opens whose windows and end come due in the midst of it.
 
     def _commands(self):
-        rooms = [f"room-{number}" for number in range(ROOMS)]
         turn = 0
-        for room in rooms:
+        for room in self.rooms:
             yield "open", room, None, {"duration": "8h", "policy": LONG}
         while True:
             user = f"user-{turn // 3 % 40}"
-            for room in rooms:
+            for room in self.rooms:
                 yield ("join", "extend", "leave")[turn % 3], room, user, {}
             number = len(self.timed)
             room = f"timed-{number}"
@@ -129,31 +130,45 @@ class Storm:
     def _kill(self, kind):
         self.killed[kind] += 1
         if kind == "broker":
-            # RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it, ever.
-            poll(lambda: time.monotonic() > self.began + 8, 10, "the queues to be on disk")
-            self.broker.cut_power()
-            self.broker.start()
-            self.wire.reconnect()
-            # Answers that were on their way may be gone with the broker; they must not stop the flow.
-            self.given_up = len(self.calls) - self.history.answered
+            self.restart_broker()
         elif kind == "worker":
             self.worker.kill()
             self.worker = self.lane.start("worker")
         else:
             self.scheduler.kill()
             self.scheduler = self.lane.start("scheduler")
+        self._forget(10)
+
+    def restart_broker(self):
+        # RabbitMQ 3.10 killed moments after declaring a quorum queue may elect no leader for it, ever.
+        poll(lambda: time.monotonic() > self.began + 8, 10, "the queues to be on disk")
+        self.broker.cut_power()
+        self.broker.start()
+        self.wire.reconnect()
+        # Answers that were on their way may be gone with the broker; they must not stop the flow.
+        self.given_up = len(self.calls) - self.history.answered
+
+    def _forget(self, count):
+        """Keeps only the last of the processes and what they said, after a look for the password in it."""
         processes = self.lane.installation.processes
-        self.told += self.lane.canary.told(processes[:-10])
-        del processes[:-10]
+        self.told += self.lane.canary.told(processes[:-count])
+        del processes[:-count]
 
     def run(self):
         self.began = time.monotonic()
-        self.worker, self.scheduler = self.lane.start("worker"), self.lane.start("scheduler")
-        self.lane.installation.ready(self.worker)
+        self.scheduler = self.lane.start("scheduler")
+        self._start_workers()
         self.wire.dead_letters()
         self._load()
         self._settle()
         return self._reckon()
+
+    def _start_workers(self):
+        self.worker = self.lane.start("worker")
+        self.lane.installation.ready(self.worker, limit=STALL)
+
+    def _stop_workers(self):
+        assert self.worker.terminate()[0] == 0, self.worker.tail()
 
     def _load(self):
         stream = self._commands()
@@ -185,27 +200,26 @@ class Storm:
             f"{round(time.monotonic() - self.began)} s")
 
     def _settle(self):
-        """Everything is published and confirmed: the queue runs empty, and the timed rooms end."""
-        last = self.wire.send("status", "room-0")
-        self.history.wait_reply(last, 2 * STALL)
+        """Everything is published and confirmed: the queues run empty, and the timed rooms end."""
+        for last in [self.wire.send("status", room) for room in self.rooms + self.timed]:
+            self.history.wait_reply(last, 2 * STALL)
         rooms = [room for room in self.timed if self.history.rooms.get(room)]
         self.history.changed.wait(
             lambda: all(self.history.events(room, "session.ended") or not self.history.events(
                 room, "session.started") for room in rooms), STALL, "the end of all timed rooms")
-        assert self.worker.terminate()[0] == 0, self.worker.tail()
+        self._stop_workers()
 
     def _reckon(self):
         dump = Dump(self.lane.store)
         unanswered = [call for call in self.calls if not call.replies]
         gone = [call for call in unanswered if (call.command["room"], call.command["id"]) not in dump.answers]
         self.lost_answers = len(unanswered) - len(gone)
-        self.worker = self.lane.start("worker")
-        self.lane.installation.ready(self.worker, limit=STALL)
+        self._start_workers()
         for call in unanswered:
             if call not in gone:
                 repeat = self.wire.again(call)
                 call.replies.append((self.history.wait_reply(repeat, STALL), None))
-        assert self.worker.terminate()[0] == 0, self.worker.tail()
+        self._stop_workers()
         dump = Dump(self.lane.store)
         for room, sequence in dump.sequences.items():
             self.history.wait_sequence(room, sequence, STALL)
