@@ -8,7 +8,7 @@ extension StoreError {
         case .busy, .full, .io, .readOnly, .outOfReach, .unreachable: true
         case .cannotOpen(_, let code): !Self.lastingCodes.contains(code)
         case .conflict, .corrupt, .corruptRoom, .notWritable, .newerSchema, .heldByAnother, .notADatabase,
-            .replaced, .denied, .otherShards, .settingRefused, .refused, .closed:
+            .replaced, .denied, .otherShards, .moved, .halfMoved, .settingRefused, .refused, .closed:
             false
         }
     }
@@ -73,6 +73,10 @@ extension StoreError: CustomStringConvertible {
             "\(server) refuses this worker (\(text)): check user, password, database and rights"
         case .otherShards(let mine, let theirs, let host):
             "amqp.shards is \(mine), but a worker on \(host) runs with \(theirs) on the same store: give all workers one number"
+        case .moved(let path, let target, let at):
+            "\(path) was moved to \(target) on \(at): use that store; overtime migrate-store --back takes it back"
+        case .halfMoved(let server, let path):
+            "\(server) is half of a migration from sqlite:\(path): run overtime migrate-store again until it is done, or drop the schema \(PostgresSchema.name) to give it up"
         case .settingRefused(let text):
             "the database did not take a setting that durability rests on: \(text)"
         case .refused(let text):

@@ -36,6 +36,10 @@ package enum StoreError: Error, Hashable, Sendable {
     case denied(server: String, String)
     /// Other workers on this store run with another number of shards.
     case otherShards(mine: Int, theirs: Int, host: String)
+    /// The store was moved to another place, and is of the past.
+    case moved(path: String, to: String, at: String)
+    /// A migration to this database is not finished.
+    case halfMoved(server: String, from: String)
     /// A setting that durability rests on did not take effect.
     case settingRefused(String)
     /// The batch cannot be stored: a constraint, a size.

@@ -82,6 +82,12 @@ package struct Restore: Sendable {
             let copy = try connection.copy(to: fresh)
             while try !copy.step(pages: 4_096) {}
         }
+        try BackupError.wrapping { () throws(StoreError) in
+            // A store that was moved and is to be used again is one without the mark.
+            let copied = try Connection(path: fresh, mayCreate: false)
+            try copied.takeExclusively()
+            if try MoveMark(in: copied) != nil { try MoveMark.remove(from: copied) }
+        }
         try BackupFile.check(fresh)
     }
 
@@ -92,7 +98,7 @@ package struct Restore: Sendable {
         let connection: Connection
         do throws(StoreError) {
             connection = try Connection(reading: path)
-            try Migrator(migrations: Schema.migrations).recognise(connection)
+            try Migrator(migrations: Schema.migrations).recognise(connection, allowsMoved: true)
             guard try connection.integer("PRAGMA user_version") > 0 else {
                 throw .notADatabase(path: path, "it is empty")
             }
@@ -112,7 +118,7 @@ package struct Restore: Sendable {
             let connection = try Connection(path: store, mayCreate: false)
             connection.keepLog()
             try connection.takeExclusively()
-            try Migrator(migrations: Schema.migrations).recognise(connection)
+            try Migrator(migrations: Schema.migrations).recognise(connection, allowsMoved: true)
             guard try connection.integer("PRAGMA user_version") > 0 else { return false }
             try connection.verifyIntegrity()
             _ = try connection.text("PRAGMA journal_mode = delete")

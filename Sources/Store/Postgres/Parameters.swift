@@ -23,6 +23,7 @@ struct Parameters {
     mutating func add(_ value: Int) { add(Int64(value)) }
     mutating func add(_ text: String) { parameter { $0.bytes.append(contentsOf: text.utf8) } }
     mutating func add<Kind>(_ name: Identifier<Kind>) { add(name.text) }
+    mutating func add(bytes value: [UInt8]) { parameter { $0.bytes.append(contentsOf: value) } }
 
     mutating func add(_ text: String?) {
         if let text { add(text) } else { addNull() }
@@ -69,6 +70,17 @@ struct Parameters {
     mutating func addTexts(_ texts: some Collection<String?>) {
         array(of: ElementType.text, count: texts.count, hasNull: true) { parameters in
             for text in texts { parameters.element(text) }
+        }
+    }
+
+    /// Byte strings, or the bytes of texts, which may be nil.
+    mutating func addOptional(_ values: some Collection<[UInt8]?>, areTexts: Bool) {
+        let type = areTexts ? ElementType.text : ElementType.bytea
+        array(of: type, count: values.count, hasNull: true) { parameters in
+            for value in values {
+                parameters.put(value.map { Int32(truncatingIfNeeded: $0.count) } ?? -1)
+                parameters.bytes.append(contentsOf: value ?? [])
+            }
         }
     }
 

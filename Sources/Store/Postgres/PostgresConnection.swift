@@ -87,9 +87,16 @@ final class PostgresConnection {
 
     // MARK: Setting up
 
-    /// Asks one statement without parameters; only before `prepareAll`.
-    func ask(_ sql: String) throws(StoreError) -> Answer {
-        guard PQsendQueryParams(connection, sql, 0, nil, nil, nil, nil, 1) == 1 else { throw lost() }
+    /// Asks one statement that is not prepared; only before `prepareAll`.
+    func ask(
+        _ sql: String, _ fill: (inout Parameters) -> Void = { _ in }
+    ) throws(StoreError) -> Answer {
+        var parameters = Parameters()
+        fill(&parameters)
+        let isSent = Self.withValues(parameters) { count, values, lengths, formats in
+            PQsendQueryParams(connection, sql, count, nil, values, lengths, formats, 1) == 1
+        }
+        guard isSent else { throw lost() }
         guard let answer = try collect().last else { throw lost("the server gave no answer") }
         return answer
     }
@@ -124,17 +131,24 @@ final class PostgresConnection {
     }
 
     private func send(_ call: Call) -> Bool {
-        let parameters = call.parameters
-        let count = parameters.ranges.count
+        Self.withValues(call.parameters) { count, values, lengths, formats in
+            PQsendQueryPrepared(
+                connection, call.statement.rawValue, count, values, lengths, formats, 1) == 1
+        }
+    }
+
+    /// Parameters as libpq takes them.
+    private static func withValues(
+        _ parameters: Parameters, _ body: (Int32, [UnsafePointer<CChar>?], [Int32], [Int32]) -> Bool
+    ) -> Bool {
         let lengths = parameters.ranges.map { Int32(truncatingIfNeeded: $0?.count ?? 0) }
-        let formats = [Int32](repeating: 1, count: count)
+        let formats = [Int32](repeating: 1, count: lengths.count)
         // One byte more, so that an empty value at the end has an address too.
         return (parameters.bytes + [0]).withUnsafeBufferPointer { bytes in
             let base = UnsafeRawPointer(bytes.baseAddress)?.assumingMemoryBound(to: CChar.self)
             let values = parameters.ranges.map { range in range.flatMap { base?.advanced(by: $0.lowerBound) }
             }
-            return PQsendQueryPrepared(
-                connection, call.statement.rawValue, Int32(count), values, lengths, formats, 1) == 1
+            return body(Int32(lengths.count), values, lengths, formats)
         }
     }
 

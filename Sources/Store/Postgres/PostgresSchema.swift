@@ -10,7 +10,7 @@ enum PostgresSchema {
     static let lock = 0x4F56_5254
 
     /// Migration n makes schema n of schema n − 1.
-    static let migrations: [String] = [first]
+    static let migrations: [String] = [first, moves]
 
     /// `rooms` holds a room in one row, its definitions as texts in it: what is long PostgreSQL keeps beside the row, and
     /// does not write again with a change of something else. `session_definition` is NULL where it is the
@@ -121,5 +121,17 @@ enum PostgresSchema {
             SELECT position, convert_from(room, 'UTF8') AS room, sequence, type, owner,
                 to_timestamp(timestamp) AS at, convert_from(body, 'UTF8') AS body
             FROM outbox ORDER BY position;
+        """
+
+    /// Where the rooms came from that a migration brought here (`StoreMove`), in one row. While it has no `finished_at`
+    /// no worker is let in.
+    private static let moves = """
+        CREATE TABLE moves (
+            id smallint PRIMARY KEY CHECK (id = 1),
+            source text NOT NULL,
+            fingerprint text NOT NULL,
+            begun_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+            finished_at timestamptz
+        );
         """
 }

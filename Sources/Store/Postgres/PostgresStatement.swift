@@ -8,7 +8,7 @@
 /// choice: rows are found one by one along their key (`LATERAL … OFFSET 0`, `ON CONFLICT`, `ctid = ANY`), never by a join
 /// that could as well go through a table.
 enum PostgresStatement: String, CaseIterable {
-    case begin, relax, commit, rollback, now
+    case begin, relax, commit, rollback, now, unfinishedMove
     case loadRooms, loadParticipants, loadAnswers, loadUnsent
     case lockRooms, nextPositions, updateRooms, replaceRooms, insertRooms
     case putLeftovers, putParticipants, removeParticipants
@@ -75,6 +75,7 @@ enum PostgresStatement: String, CaseIterable {
         case .commit: "COMMIT"
         case .rollback: "ROLLBACK"
         case .now: "SELECT \(Self.clock)"
+        case .unfinishedMove: "SELECT source FROM moves WHERE finished_at IS NULL"
 
         // MARK: A batch
         case .loadRooms: "SELECT \(Self.roomColumns) FROM rooms WHERE id = ANY ($1::bytea[])"

@@ -78,6 +78,10 @@ package final class PostgresStore: SharedStore {
         }
         try PostgresMigrator(migrations: migrations).migrate(opened)
         try opened.prepareAll()
+        let moves = try opened.run([PostgresConnection.Call(.unfinishedMove)])
+        if let move = moves.first, move.count > 0 {
+            throw .halfMoved(server: url.name, from: move.text(0, 0) ?? "?")
+        }
         return opened
     }
 

@@ -3,10 +3,16 @@ struct Migrator {
     let migrations: [String]
 
     /// Throws before anything is written where the file is somebody else's or newer than this program.
-    func recognise(_ connection: Connection) throws(StoreError) {
+    ///
+    /// - Parameter allowsMoved: whether a store that was moved to another place is let through.
+    func recognise(_ connection: Connection, allowsMoved: Bool = false) throws(StoreError) {
         let application = try connection.integer("PRAGMA application_id")
         let version = Int(try connection.integer("PRAGMA user_version"))
         let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        if let mark = try MoveMark(in: connection) {
+            guard allowsMoved else { throw .moved(path: connection.path, to: mark.target, at: mark.at) }
+            return
+        }
         guard application == Schema.applicationID || (application == 0 && version == 0 && isEmpty) else {
             throw .notADatabase(
                 path: connection.path, "its application id is \(application), not \(Schema.applicationID)")

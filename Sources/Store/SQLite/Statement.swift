@@ -51,6 +51,19 @@ final class Statement {
         if let text { bind(index, text) } else { note(sqlite3_bind_null(handle, index)) }
     }
 
+    /// Bytes as text, also such as are no UTF-8.
+    func bindText(_ index: Int32, _ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.bindMemory(to: CChar.self).baseAddress, !bytes.isEmpty else {
+                return bind(index, "")
+            }
+            note(
+                sqlite3_bind_text64(
+                    handle, index, start, UInt64(bytes.count), overtime_sqlite_transient(), UInt8(SQLITE_UTF8)
+                ))
+        }
+    }
+
     func bind<Kind>(_ index: Int32, _ identifier: Identifier<Kind>) { bind(index, identifier.text) }
 
     func bind(_ index: Int32, _ bytes: [UInt8]) {
