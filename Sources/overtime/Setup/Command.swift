@@ -13,6 +13,7 @@ struct ProgramCommand: Sendable {
 
     static let all: [ProgramCommand] = [
         .worker, .scheduler, .send, .watch, .rooms, .dead, .check, .configuration, .backup, .restore,
+        .migrateStore,
     ]
 }
 

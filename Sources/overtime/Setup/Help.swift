@@ -1,7 +1,7 @@
 /// The help texts.
 enum Help {
     static var program: String {
-        let commands = ProgramCommand.all.map { "  \(pad($0.name, 12))\($0.summary)" }.joined(separator: "\n")
+        let commands = ProgramCommand.all.map { "  \(pad($0.name, 15))\($0.summary)" }.joined(separator: "\n")
         return """
             overtime keeps the clock of video rooms: sessions that warn, are extended and end on time.
 
