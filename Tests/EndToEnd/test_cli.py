@@ -98,7 +98,7 @@ def test_a_wrong_command_line(installation, arguments, words):
     assert "help" in done.stderr and done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["worker", "scheduler", "send", "watch", "rooms", "check"])
+@pytest.mark.parametrize("command", ["worker", "scheduler", "send", "watch", "rooms", "check", "migrate-store"])
 def test_help(installation, command):
     done = installation.run(command, "--help", limit=10)
     assert (done.returncode, done.stderr) == (0, "")
