@@ -80,13 +80,19 @@ struct ConfigurationProblemTests {
         #expect(try ConfigurationTests.load(["OVERTIME_AMQP_URL": url]).amqp.url.reveal() == url)
     }
 
-    @Test("PostgreSQL is recognised, refused for now, and its password is not repeated")
+    @Test("PostgreSQL is taken, and its password is shown nowhere")
     func postgres() throws {
-        let lines = try Self.problems(flags: ["store": "postgresql://user:hunter2@host/db"])
-        #expect(lines.count == 1)
-        #expect(lines[0].hasPrefix("store (flag --store): the value is not right"))
-        #expect(lines[0].contains("not available in this build"))
-        #expect(!lines[0].contains("hunter2"))
+        let url = "postgresql://user:hunter2@host:5433/db?connect_timeout=2"
+        let configuration = try ConfigurationTests.load(["OVERTIME_STORE": url])
+        #expect(configuration.store == .postgresql(Secret(url)))
+        let shown = ConfigurationKey.all.first { $0.path == "store" }?.show(configuration)
+        #expect(shown == "postgresql://host:5433/db")
+        for wrong in ["postgresql://", "postgresql://user:hunter2 @host/db", "postgres:user:hunter2@host/db"] {
+            let lines = try Self.problems(flags: ["store": wrong])
+            #expect(lines.count == 1)
+            #expect(lines.first?.hasPrefix("store (flag --store): the value is not right") == true)
+            #expect(!lines.joined().contains("hunter2"))
+        }
     }
 
     @Test("all problems of all layers are reported at once, also in values that a later layer covers")

@@ -55,6 +55,9 @@ package final class PostgresStore: SharedStore {
         connection = try connect()
     }
 
+    /// What is wrong with a connection URL, without repeating it; nil where it can be read.
+    package static func problem(withURL url: String) -> String? { PostgresURL.problem(with: url) }
+
     /// Host, port and database, for the log.
     package var name: String { url.name }
 

@@ -4,6 +4,7 @@ import Glibc
 import OvertimeClient
 import RoomCore
 import Service
+import Store
 import Worker
 
 /// From a configuration to what the components take: the only place that knows both.
@@ -27,6 +28,11 @@ struct Composition {
         let endpoints = endpoints(reading, &problems)
         let topology = topology(reading, &problems)
         if let endpoints { problems += tlsProblems(reading.configuration.amqp, endpoints) }
+        if case .postgresql(let url) = reading.configuration.store,
+            let problem = PostgresStore.problem(withURL: url.reveal())
+        {
+            problems.append("store (\(reading.origin(of: "store"))): \(problem)")
+        }
         if let endpoints, let topology, problems.isEmpty {
             return Composition(
                 configuration: reading.configuration, settings: reading.settings, endpoints: endpoints,
