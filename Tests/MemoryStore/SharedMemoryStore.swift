@@ -84,25 +84,43 @@ package final class SharedMemoryStore: MemoryStore, SharedStore {
         for position in positions { disk.owners[position] = mine }
     }
 
+    /// Its own and orphaned events, and what stands before them in their rooms: a worker that lives may hold that back, and
+    /// whoever publishes the rest without it breaks the room's order.
     package override func unpublished(after position: Int64, limit: Int) throws(StoreError) -> [OutboxMessage]
     {
         try run(.unpublished) { () throws(StoreError) in
-            let own = disk.outbox.lazy.filter { $0.position > position && self.isOwnOrNobodys($0) }
-            return Array(own.prefix(limit))
+            let last = lastPositions(where: isOwnOrOrphaned)
+            let page = disk.outbox.lazy.filter {
+                $0.position > position && $0.position <= last[$0.draft.room] ?? 0
+            }
+            return Array(page.prefix(limit))
         }
     }
 
-    private func isOwnOrNobodys(_ message: OutboxMessage) -> Bool {
-        disk.owners[message.position].map { $0 == mine || !holdsLease($0) } ?? true
+    private func isOrphaned(_ message: OutboxMessage) -> Bool {
+        guard let owner = disk.owners[message.position] else { return true }
+        return owner != mine && !holdsLease(owner)
+    }
+
+    private func isOwnOrOrphaned(_ message: OutboxMessage) -> Bool {
+        disk.owners[message.position] == mine || isOrphaned(message)
+    }
+
+    /// By room the last of the events that are meant.
+    private func lastPositions(where isMeant: (OutboxMessage) -> Bool) -> [RoomID: Int64] {
+        var last: [RoomID: Int64] = [:]
+        for message in disk.outbox where isMeant(message) { last[message.draft.room] = message.position }
+        return last
     }
 
     package func inherit(limit: Int) throws(StoreError) -> [OutboxMessage] {
         try run(.inherit) { () throws(StoreError) in
-            let left = disk.outbox.filter { disk.owners[$0.position] != mine && isOwnOrNobodys($0) }
-            var rooms: Set<RoomID> = []
-            for message in left where rooms.count < limit { rooms.insert(message.draft.room) }
-            let taken = left.filter { rooms.contains($0.draft.room) }
-            wrote(taken.map(\.position))
+            let last = lastPositions(where: isOrphaned)
+            let rooms = Set(last.sorted { $0.value < $1.value }.prefix(limit).map(\.key))
+            let taken = disk.outbox.filter {
+                rooms.contains($0.draft.room) && $0.position <= last[$0.draft.room] ?? 0
+            }
+            wrote(taken.filter(isOrphaned).map(\.position))
             return taken
         }
     }

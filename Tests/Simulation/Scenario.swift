@@ -7,6 +7,8 @@ import Worker
 struct Scenario: CustomStringConvertible {
     let topology: Topology
     let schedulers: Int
+    /// More than one share a store, and the commands are spread over shards.
+    let workers: Int
     let rooms: [RoomID]
     let users: [UserID]
     let commands: Int
@@ -25,8 +27,10 @@ struct Scenario: CustomStringConvertible {
     static let operatorName = "backend"
     static let poison: RoomID = "poison"
 
-    init(dice: inout Dice) throws {
-        topology = try Topology(logMaxAge: dice.chance(0.5) ? "7D" : nil, replies: .default)
+    /// - Parameter isCrew: several workers. Drawn last, so that one worker's seeds stay what they were.
+    init(dice: inout Dice, isCrew: Bool) throws {
+        let logMaxAge = dice.chance(0.5) ? "7D" : nil
+        let plain = try Topology(logMaxAge: logMaxAge)
         schedulers = dice.one(of: [1, 1, 2, 2, 3])
         rooms = (1...dice.int(1...5)).map { RoomID("room-\($0)") }
         users = ["ann", "ben", "cy", "dot"]
@@ -41,20 +45,23 @@ struct Scenario: CustomStringConvertible {
         if dice.chance(0.9) { faults[.poisonCommand] = nil }
         self.faults = faults
         var settings = WorkerSettings(
-            topology: topology,
+            topology: plain,
             rooms: RoomSettings(adhoc: dice.chance(0.3), duration: .seconds(dice.span(20...80))),
             source: "overtime", operators: [Self.operatorName], idRetention: .minutes(60 * 24 * 60),
             roomRetention: .minutes(90 * 24 * 60))
         settings.batchSize = dice.one(of: [1, 2, 5, 512, 512])
         settings.prefetch = dice.one(of: [1, 3, 10, 2_048, 2_048])
         settings.eventBound = dice.one(of: [3, 20, 20_000, 20_000])
-        worker = settings
         var limits = OutboxPublisher.Limits()
         limits.inFlight = dice.one(of: [1, 4, 4_096, 4_096])
         outboxLimits = limits
         let isSkewed = dice.chance(0.4)
         skews = (0..<4).map { _ in isSkewed ? dice.span(-90_000...90_000) : 0 }
         drifts = (0..<4).map { _ in isSkewed ? dice.span(-200...200) : 0 }
+        workers = isCrew ? dice.int(2...4) : 1
+        topology = isCrew ? try Topology(shards: dice.int(2...6), logMaxAge: logMaxAge) : plain
+        settings.topology = topology
+        worker = settings
     }
 
     /// How much of a fault there is; 0 for none.
@@ -64,7 +71,7 @@ struct Scenario: CustomStringConvertible {
         let faults = Fault.allCases.compactMap { fault in self.faults[fault].map { "\(fault.rawValue) \($0)" }
         }
         return
-            "\(rooms.count) rooms, \(schedulers) schedulers, batch \(worker.batchSize), prefetch \(worker.prefetch), "
+            "\(rooms.count) rooms, \(workers) workers, \(topology.shards) shards, \(schedulers) schedulers, batch \(worker.batchSize), prefetch \(worker.prefetch), "
             + "event bound \(worker.eventBound), in flight \(outboxLimits.inFlight), "
             + "\(isReplayable ? "ids only, " : "")skews \(skews); \(faults.joined(separator: ", "))"
     }

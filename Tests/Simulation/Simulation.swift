@@ -33,8 +33,8 @@ package struct Simulation {
     private let chaos: Chaos
     private var watch: CalmWatch
 
-    private init(seed: UInt64, keepingSteps kept: Int) throws {
-        world = try World(seed: seed, keepingSteps: kept)
+    private init(seed: UInt64, isCrew: Bool, keepingSteps kept: Int) throws {
+        world = try World(seed: seed, isCrew: isCrew, keepingSteps: kept)
         broker = Broker(world: world)
         cluster = Cluster(
             world: world, broker: broker,
@@ -44,8 +44,11 @@ package struct Simulation {
         watch = CalmWatch(world: world, cluster: cluster)
     }
 
-    package static func run(seed: UInt64, keepingSteps kept: Int = 0) throws -> Result {
-        var simulation = try Simulation(seed: seed, keepingSteps: kept)
+    /// - Parameter isCrew: several workers that share a store, instead of one that has it for itself.
+    package static func run(
+        seed: UInt64, isCrew: Bool = false, keepingSteps kept: Int = 0
+    ) throws -> Result {
+        var simulation = try Simulation(seed: seed, isCrew: isCrew, keepingSteps: kept)
         return simulation.run(seed: seed)
     }
 

@@ -14,9 +14,9 @@ final class World {
     private(set) var isCalm = false
     private(set) var calmAt: Int64 = .max
 
-    init(seed: UInt64, keepingSteps kept: Int) throws {
+    init(seed: UInt64, isCrew: Bool, keepingSteps kept: Int) throws {
         var dice = Dice(seed: seed)
-        scenario = try Scenario(dice: &dice)
+        scenario = try Scenario(dice: &dice, isCrew: isCrew)
         self.dice = dice
         history = History(timeline: timeline, keepingSteps: kept)
     }

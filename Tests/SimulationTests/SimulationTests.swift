@@ -18,6 +18,14 @@ struct SimulationTests {
     @Test("seeds that once failed", arguments: regressions)
     func regression(seed: UInt64) throws { try Self.check(seed) }
 
+    /// 138: an orphaned event went out before what a living worker held back in its room.
+    @Test(
+        "nor with several workers on one store",
+        arguments: [1...20, 21...40, 138...138] as [ClosedRange<UInt64>])
+    func crews(seeds: ClosedRange<UInt64>) throws {
+        for seed in seeds { try Self.check(seed, isCrew: true) }
+    }
+
     @Test("a seed is the same run each time", arguments: [7, 77, 240] as [UInt64])
     func replays(seed: UInt64) throws {
         let first = try Simulation.run(seed: seed)
@@ -28,10 +36,11 @@ struct SimulationTests {
     }
 
     /// One seed; a failing one is run again for its last steps.
-    private static func check(_ seed: UInt64) throws {
-        let result = try Simulation.run(seed: seed)
+    private static func check(_ seed: UInt64, isCrew: Bool = false) throws {
+        let result = try Simulation.run(seed: seed, isCrew: isCrew)
         guard !result.violations.isEmpty else { return }
-        let steps = try Simulation.run(seed: seed, keepingSteps: 60).trace.joined(separator: "\n")
+        let steps = try Simulation.run(seed: seed, isCrew: isCrew, keepingSteps: 60).trace.joined(
+            separator: "\n")
         Issue.record(
             """
             seed \(seed) (replay it with: make soak SEED=\(seed))

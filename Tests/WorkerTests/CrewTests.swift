@@ -247,6 +247,39 @@ struct CrewTests {
         try expectOrder(crew)
     }
 
+    @Test(
+        "What a dead worker left is not published before what a living one holds back in the same room",
+        arguments: ["a living one", "a starting one"])
+    func orphansBehind(who: String) throws {
+        let crew = try crew(who == "a living one" ? ["a", "b", "c"] : ["a", "b"])
+        crew.command("o", "open", "r", shard: 0)
+        crew.command("j", "join", "r", shard: 0, user: "u")
+        crew.settle()
+        crew.verdict = { member, channel in
+            ["a", "b"].contains(member.name) && channel == PublisherChannel.events ? .silence : .confirm
+        }
+        crew.pass(51 * 60_000, step: 10_000)
+        let before = crew.published.count
+        crew.command("k", "join", "r", shard: 0, user: "v")
+        crew.settle()
+        crew.tick(["r"], to: crew.members[1])
+        crew.pass(5 * 60_000, step: 10_000)
+        crew.tick(["r"], to: crew.members[1])
+        crew.settle()
+        crew.kill(crew.members[1])
+        // Nobody else is to be quicker.
+        crew.members[0].worker.inheritAt = .max
+        if who == "a starting one" {
+            crew.pass(7_000)
+            try crew.join("c")
+        }
+        crew.pass(15_000)
+        let ofC = crew.published.dropFirst(before)
+            .filter { $0.worker == "c" && $0.channel == PublisherChannel.events }
+            .compactMap { $0.publication.properties.messageID?.description }
+        #expect(ofC == ["r:4", "r:5", "r:6"])
+    }
+
     /// First copies of each room in order, without a gap.
     private func expectOrder(_ crew: Crew) throws {
         var last: [Substring: Int] = [:]

@@ -17,13 +17,15 @@ final class Soak: Sendable {
 
     private let first: UInt64
     private let count: UInt64
+    private let isCrew: Bool
     private let next: Atomic<UInt64>
     private let totals = Mutex(Totals())
     private let startedAt = MonotonicClock.milliseconds()
     /// Of so many failing seeds the last steps are shown; whoever breaks everything wants to read about the first ones.
     private static let described = 3
 
-    init(first: UInt64, count: UInt64) {
+    init(first: UInt64, count: UInt64, isCrew: Bool) {
+        self.isCrew = isCrew
         self.first = first
         self.count = count
         next = Atomic(first)
@@ -44,18 +46,18 @@ final class Soak: Sendable {
         while true {
             let seed = next.wrappingAdd(1, ordering: .relaxed).oldValue
             guard seed - first < count else { return }
-            guard let result = try? Simulation.run(seed: seed) else { return }
+            guard let result = try? Simulation.run(seed: seed, isCrew: isCrew) else { return }
             let failures = totals.withLock { totals in
                 totals.add(result)
                 return totals.failures.count
             }
-            if !result.violations.isEmpty, failures <= Self.described { Self.describe(result) }
+            if !result.violations.isEmpty, failures <= Self.described { describe(result) }
         }
     }
 
     /// Runs a failing seed once more, for its last steps.
-    private static func describe(_ result: Simulation.Result) {
-        let steps = (try? Simulation.run(seed: result.seed, keepingSteps: 60))?.trace ?? []
+    private func describe(_ result: Simulation.Result) {
+        let steps = (try? Simulation.run(seed: result.seed, isCrew: isCrew, keepingSteps: 60))?.trace ?? []
         let lines =
             steps.map { "    \($0)" }
             + result.violations.prefix(5).map { "soak: seed \(result.seed) fails: \($0)" }
@@ -84,8 +86,10 @@ final class Soak: Sendable {
     }
 
     /// Runs one seed, with its steps.
-    static func replay(_ seed: UInt64, showing steps: Int) -> Bool {
-        guard let result = try? Simulation.run(seed: seed, keepingSteps: steps) else { return false }
+    static func replay(_ seed: UInt64, isCrew: Bool, showing steps: Int) -> Bool {
+        guard let result = try? Simulation.run(seed: seed, isCrew: isCrew, keepingSteps: steps) else {
+            return false
+        }
         for step in result.trace { print(step) }
         for violation in result.violations { print("seed \(seed): \(violation)") }
         if result.violations.isEmpty { print("seed \(seed): no violation") }

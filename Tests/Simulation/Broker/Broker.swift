@@ -12,11 +12,14 @@ final class Broker {
 
         let isFanout: Bool
         let isDirect: Bool
+        /// Each message goes to one of its bindings, by its routing key.
+        let isRing: Bool
         var bindings: [(destination: Destination, key: ShortString)] = []
 
         init(kind: ShortString) {
             isFanout = kind == "fanout"
             isDirect = kind == "direct"
+            isRing = kind == "x-consistent-hash"
         }
     }
 
@@ -164,8 +167,16 @@ final class Broker {
     }
 
     private func collect(_ exchange: Exchange, _ key: ShortString, into targets: inout [BrokerQueue]) {
-        for (destination, pattern) in exchange.bindings
-        where exchange.isFanout || pattern == key || (!exchange.isDirect && pattern == "#") {
+        var bindings = exchange.bindings
+        if exchange.isRing, !bindings.isEmpty {
+            let hash = key.bytes.reduce(UInt64(14_695_981_039_346_656_037)) {
+                ($0 ^ UInt64($1)) &* 1_099_511_628_211
+            }
+            bindings = [bindings[Int(hash % UInt64(bindings.count))]]
+        }
+        for (destination, pattern) in bindings
+        where exchange.isFanout || exchange.isRing || pattern == key || (!exchange.isDirect && pattern == "#")
+        {
             switch destination {
             case .queue(let name):
                 if let queue = queues[name], !targets.contains(where: { $0 === queue }) {

@@ -29,11 +29,11 @@ final class Chaos {
         every(40_000, .storeOutage, failStore)
         every(30_000, .workerCrash) { [self] in
             world.history.inject(.workerCrash)
-            cluster.worker?.die()
+            cluster.oneWorker()?.die()
         }
         every(40_000, .workerStop) { [self] in
             world.history.inject(.workerStop)
-            cluster.worker?.stop()
+            cluster.oneWorker()?.stop()
         }
         every(30_000, .schedulerCrash) { [self] in
             world.history.inject(.schedulerCrash)
@@ -191,7 +191,8 @@ final class Chaos {
     }
 
     private func stepClock() {
-        let clocks = [cluster.workerClock] + cluster.schedulerClocks.prefix(world.scenario.schedulers)
+        let own = cluster.workerClocks.count > 1 ? cluster.workerClocks : []
+        let clocks = [cluster.workerClock] + own + cluster.schedulerClocks.prefix(world.scenario.schedulers)
         let size = world.dice.skewed(100...1_800_000)
         let step = world.dice.chance(0.5) ? size : -size
         world.history.inject(.clockStep, "\(step) ms")

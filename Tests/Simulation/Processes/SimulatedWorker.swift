@@ -14,7 +14,11 @@ final class SimulatedWorker: Process {
     private var gate: StoreFaults?
     private var inbox: [Worker.Input] = []
 
-    init(number: Int, world: World, clock: ProcessClock) {
+    /// The clock that counts: its own, or that of the store which several workers share.
+    private let storeClock: ProcessClock
+
+    init(number: Int, world: World, clock: ProcessClock, storeClock: ProcessClock) {
+        self.storeClock = storeClock
         settings = world.scenario.worker
         identity = RunRow(
             id: "run-\(number)", pid: Int32(number), host: "host",
@@ -26,9 +30,7 @@ final class SimulatedWorker: Process {
     func start(disk: MemoryDisk, broker: Broker, log: Log) -> Bool {
         let gate = StoreFaults(world: world, process: self)
         self.gate = gate
-        let store = MemoryStore(disk: disk, gate: gate) { [unowned self] batch, positions in
-            committed(batch, positions)
-        }
+        let store = openStore(disk, gate)
         let crashed: [String]
         do throws(StoreError) {
             crashed = try store.beginRun(identity)
@@ -51,6 +53,17 @@ final class SimulatedWorker: Process {
         for link in links { link.start() }
         wake(after: 0)
         return true
+    }
+
+    private func openStore(_ disk: MemoryDisk, _ gate: StoreFaults) -> MemoryStore {
+        guard world.scenario.workers > 1 else {
+            return MemoryStore(disk: disk, gate: gate) { [unowned self] in committed($0, $1) }
+        }
+        return SharedMemoryStore(
+            disk: disk, clock: { [storeClock] in storeClock.nowMilliseconds() }, gate: gate
+        ) {
+            [unowned self] in committed($0, $1)
+        }
     }
 
     /// SIGTERM.
@@ -90,6 +103,6 @@ final class SimulatedWorker: Process {
         }
         world.history.commits.append(
             History.Commit(
-                at: world.now, wall: clock.nowMilliseconds(), batch: batch, positions: positions))
+                at: world.now, wall: storeClock.nowMilliseconds(), batch: batch, positions: positions))
     }
 }
