@@ -1,6 +1,7 @@
 """A cluster of three nodes that are killed one after the other, and the load that must not notice for long."""
 
 import os
+import queue
 import signal
 import subprocess
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pika
 from end_to_end import Broker
+from scale_storm import ScaleStorm
 from storm import STALL, Storm, StormHistory
 from waiting import poll, until
 from wire import Wire
@@ -128,6 +130,19 @@ class ClusterWire(Wire):
     heartbeat = 5
 
 
+def reconnect(wire):
+    """To the next node that answers; one may go while this is done."""
+    def done():
+        try:
+            wire.reconnect()
+        except (ConnectionError, TimeoutError, pika.exceptions.AMQPError):
+            wire.close()
+            return False
+        return True
+
+    poll(done, STALL, "a connection of the test's own")
+
+
 class ClusterStorm(Storm):
     """A steady load, at least `commands` of them, while faults come one after the other."""
 
@@ -217,17 +232,72 @@ class ClusterStorm(Storm):
         self.longest = max((gap for gap, _ in self.history.stalls), default=0)
 
     def _reconnect(self):
-        """To the next node that answers; one may go while this is done."""
-        def done():
-            try:
-                self.wire.reconnect()
-            except (ConnectionError, TimeoutError, pika.exceptions.AMQPError):
-                self.wire.close()
-                return False
-            return True
-
-        poll(done, STALL, "a connection of the test's own")
+        reconnect(self.wire)
 
     def _reckon(self):
         figures, violations = super()._reckon()
         return figures | {"longest stall": round(self.longest, 2), "stalls": self.report}, violations
+
+
+class ClusterScaleStorm(ScaleStorm):
+    """Many workers and schedulers, and nodes that are killed in turn: one at a time, each when all replicas are back."""
+
+    def __init__(self, binary, cluster, canary, commands, faults, seed, *, servers, **options):
+        self._due = queue.Queue()
+        self._failure = None
+        kinds = {f"node {node}": lambda storm, node=node: storm.then(f"node {node}") for node in cluster.nodes}
+        super().__init__(
+            binary, cluster, canary, commands, faults, seed,
+            servers=servers | kinds | {"leaders": lambda storm: storm.then("leaders")}, **options)
+        self.lane.installation.environment |= CLUSTERED
+        self._nodes = threading.Thread(target=self._go_through, daemon=True)
+        self._nodes.start()
+
+    def _wire(self, prefix):
+        return ClusterWire(self.broker.url, prefix, ClusterHistory())
+
+    def then(self, fault):
+        """The load goes on while the nodes are killed and brought back."""
+        self._due.put(fault)
+
+    def _go_through(self):
+        try:
+            while (fault := self._due.get()) is not None:
+                self.broker.whole()
+                self.tell(f"scale storm: {self._second():.1f} s: {fault} goes")
+                if fault == "leaders":
+                    self.broker.ctl("eval", KILL_LEADERS)
+                    until(time.time() + AWAY)
+                else:
+                    self.broker.kill_node(int(fault.split()[1]))
+                    until(time.time() + AWAY)
+                    self.broker.start_nodes()
+            self.broker.whole()
+        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits
+            self._failure = error
+
+    def _collect(self):
+        if self.wire.lost:
+            reconnect(self.wire)
+        super()._collect()
+        if self._failure:
+            raise self._failure
+
+    def _settle(self):
+        self._due.put(None)
+
+        def over():
+            self._collect()
+            return not self._nodes.is_alive() and not self.unconfirmed
+
+        poll(over, 600, "the last node to be back", every=0.2)
+        super()._settle()
+
+    def close(self):
+        self._due.put(None)
+        super().close()
+
+    def _reckon(self):
+        figures, violations = super()._reckon()
+        stalls = [gap for gap, _ in self.history.stalls]
+        return figures | {"longest time without an answer, s": round(max(stalls, default=0), 1)}, violations

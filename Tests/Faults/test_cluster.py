@@ -5,7 +5,8 @@ import random
 
 import pytest
 from canary import Canary
-from cluster import CLUSTERED, ClusterStorm, ClusterWire
+from cluster import CLUSTERED, ClusterScaleStorm, ClusterStorm, ClusterWire
+from stores import KIND
 from waiting import poll
 from wire import ACK
 
@@ -74,6 +75,24 @@ def test_nodes_and_leaders_go(
     assert not violations, f"seed {SEED}:\n" + "\n".join(violations[:20])
     assert not storm.lost_answers
     assert figures["longest stall"] <= stall
+
+
+@pytest.mark.heavy_fault
+@pytest.mark.skipif(KIND != "postgresql", reason="OVERTIME_TEST_STORE=postgresql runs it")
+def test_many_of_each(binary, cluster, canary, postgres, figure, say):
+    """Workers and schedulers killed and frozen, PostgreSQL restarted, each node killed in turn, all leaders killed."""
+    say(f"cluster and scale: {COMMANDS} commands; OVERTIME_CLUSTER_SEED={SEED}")
+    storm = ClusterScaleStorm(
+        binary, cluster, canary, COMMANDS, 14, SEED, workers=4, shards=16, schedulers=3, rooms=200, rate=40,
+        servers={"PostgreSQL": lambda storm: postgres.restart("immediate")}, tell=say)
+    try:
+        figures, violations = storm.run()
+    finally:
+        storm.close()
+    figure("cluster, many of each", figures)
+    say(f"cluster and scale: {figures}")
+    assert not violations, f"seed {SEED}:\n" + "\n".join(violations[:20])
+    assert figures["longest stall, s"] <= 60
 
 
 def test_windows_open_while_a_node_is_away(cluster, installation, wire, worker, scheduler, history):

@@ -87,7 +87,8 @@ struct ConfigurationProblemTests {
         #expect(configuration.store == .postgresql(Secret(url)))
         let shown = ConfigurationKey.all.first { $0.path == "store" }?.show(configuration)
         #expect(shown == "postgresql://host:5433/db")
-        for wrong in ["postgresql://", "postgresql://user:hunter2 @host/db", "postgres:user:hunter2@host/db"] {
+        for wrong in ["postgresql://", "postgresql://user:hunter2 @host/db", "postgres:user:hunter2@host/db"]
+        {
             let lines = try Self.problems(flags: ["store": wrong])
             #expect(lines.count == 1)
             #expect(lines.first?.hasPrefix("store (flag --store): the value is not right") == true)
