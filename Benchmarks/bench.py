@@ -22,7 +22,7 @@ import time
 import drawing
 import machine
 from lab import Lab
-from scenarios import engines, exact, growth, latency, memory, size, soak, starting, throughput, top
+from scenarios import engines, exact, growth, latency, memory, scale, size, soak, starting, throughput, top
 from stores import Stores
 
 SCENARIOS = {
@@ -36,9 +36,10 @@ SCENARIOS = {
     "memory": memory,
     "size": size,
     "soak": soak,
+    "scale": scale,
 }
-# Those that take an hour are run when they are named.
-USUAL = [name for name in SCENARIOS if name != "soak"]
+# Those that take long are run when they are named.
+USUAL = [name for name in SCENARIOS if name not in ("soak", "scale")]
 
 
 class Bench:
