@@ -64,7 +64,7 @@ extension StoreError: CustomStringConvertible {
         case .heldByAnother(let pid, let host, let path):
             "\(path) is owned by another worker (pid \(pid.map { "\($0)" } ?? "unknown") on \(host ?? "an unknown host")): stop that one or use another file"
         case .notADatabase(let path, let text):
-            "\(path) is not a database of this program (\(text)): name another file; this one was left as it is"
+            "\(path) is not a database of this program (\(text)): name another one; this one was left as it is"
         case .replaced(let path):
             "\(path) was removed or replaced while in use: put the original back or restart the worker"
         case .unreachable(let server, let text):

@@ -10,21 +10,52 @@ import Testing
 enum PostgresServer {
     static let url = ProcessInfo.processInfo.environment["OVERTIME_TEST_POSTGRES"]
     static let isThere = url != nil
+
+    /// Whether its processes are this machine's, so that they can be stopped and others started.
+    static let isLocal = url?.contains("@127.0.0.1:") == true && access("\(root)/scripts/postgres", X_OK) == 0
+
+    static var port: UInt16 {
+        url.flatMap { $0.split(separator: ":").last?.split(separator: "/").first }.flatMap { UInt16($0) }
+            ?? 5432
+    }
+
+    static func url(of database: PostgresDatabase, over port: UInt16) -> String {
+        database.url.replacing(":\(Self.port)/", with: ":\(port)/")
+    }
+
+    private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
+        .joined(separator: "/")
+
+    /// Runs `scripts/postgres`; gives what it prints.
+    @discardableResult
+    static func script(_ arguments: String...) throws -> String {
+        let words = ["\(root)/scripts/postgres"] + arguments
+        guard let output = popen(words.map { "'\($0)'" }.joined(separator: " "), "r") else {
+            throw Timeout(what: "a script runs")
+        }
+        var text: [UInt8] = []
+        while case let byte = fgetc(output), byte != EOF { text.append(UInt8(truncatingIfNeeded: byte)) }
+        guard pclose(output) == 0 else {
+            throw OtherSession.Failure(text: "\(words.joined(separator: " ")) failed")
+        }
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").last.map(String.init) ?? ""
+    }
 }
 
 /// A database of its own on that server, gone with the test.
 final class PostgresDatabase {
     let url: String
     private let server: String
-    private let name: String
+    let name: String
 
-    init() throws {
+    /// - Parameter options: of CREATE DATABASE.
+    init(options: String = "") throws {
         let server = try #require(PostgresServer.url, "OVERTIME_TEST_POSTGRES is not set")
         name = "test_\(UUID().uuidString.lowercased().filter { $0 != "-" })"
         self.server = server
         let path = try #require(server.lastIndex(of: "/"))
         url = "\(server[...path])\(name)"
-        try Self.execute("CREATE DATABASE \(name)", at: server)
+        try Self.execute("CREATE DATABASE \(name) \(options)", at: server)
     }
 
     deinit { _ = try? Self.execute("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", at: server) }
@@ -32,8 +63,12 @@ final class PostgresDatabase {
     func open() throws -> PostgresStore { try PostgresStore(url: url) }
 
     /// Runs SQL as somebody else than the store would; gives the first value of the last statement.
+    ///
+    /// - Parameter elsewhere: whether from another database of the server.
     @discardableResult
-    func execute(_ sql: String) throws -> String? { try Self.execute(sql, at: url) }
+    func execute(_ sql: String, elsewhere: Bool = false) throws -> String? {
+        try Self.execute(sql, at: elsewhere ? server : url)
+    }
 
     @discardableResult
     private static func execute(_ sql: String, at url: String) throws -> String? {
@@ -50,12 +85,12 @@ final class PostgresDatabase {
     }
 
     /// Does something to the server processes of the stores that are connected: `pg_terminate_backend`, say.
-    func toStores(_ function: String) throws {
+    func toStores(_ function: String, elsewhere: Bool = false) throws {
         try execute(
             """
             SELECT \(function)(pid) FROM pg_stat_activity
-            WHERE datname = current_database() AND application_name = 'overtime worker'
-            """)
+            WHERE datname = '\(name)' AND application_name = 'overtime worker'
+            """, elsewhere: elsewhere)
     }
 }
 

@@ -37,7 +37,8 @@ final class PostgresConnection {
     private(set) var statements = 0
 
     /// Milliseconds without a word from the server after which it is given up; longer than its own time limits.
-    private static let silence: Int32 = 40_000
+    static let silence: Int32 = 40_000
+    private let silence: Int32
 
     /// Settings of the connection that a URL may change; milliseconds where it is `tcp_user_timeout`, else seconds.
     private static let defaults: KeyValuePairs<String, String> = [
@@ -47,8 +48,9 @@ final class PostgresConnection {
     ]
 
     /// Connects; blocks for at most `connect_timeout` a host.
-    init(_ url: PostgresURL) throws(StoreError) {
+    init(_ url: PostgresURL, silence: Int32 = PostgresConnection.silence) throws(StoreError) {
         server = url.name
+        self.silence = silence
         let keywords = Self.defaults.map(\.key) + ["dbname"]
         let values = Self.defaults.map(\.value) + [url.text]
         let opened = Self.withStrings(keywords) { keywords in
@@ -209,9 +211,9 @@ final class PostgresConnection {
             var descriptor = pollfd(
                 fd: PQsocket(connection), events: Int16(flushed == 1 ? POLLIN | POLLOUT : POLLIN), revents: 0)
             guard descriptor.fd >= 0 else { throw lost("the connection is closed") }
-            let ready = poll(&descriptor, 1, Self.silence)
+            let ready = poll(&descriptor, 1, silence)
             if ready < 0, errno == EINTR { continue }
-            guard ready > 0 else { throw lost("the server said nothing for \(Self.silence / 1_000) s") }
+            guard ready > 0 else { throw lost("the server said nothing for \(silence / 1_000) s") }
             guard PQconsumeInput(connection) == 1 else { throw lost() }
         }
     }
@@ -229,7 +231,7 @@ final class PostgresConnection {
 
     private static func oneLine(_ text: UnsafePointer<CChar>?) -> String {
         let words = text.map { String(cString: $0) } ?? ""
-        return words.split(whereSeparator: \.isNewline).joined(separator: " ")
+        return words.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
     /// C strings with a NULL behind the last one.

@@ -17,6 +17,7 @@ package import RoomCore
 package final class PostgresStore: SharedStore {
     private let url: PostgresURL
     private let migrations: [String]
+    private let silence: Int32
     /// Told of rooms that cannot be read where a page goes on without them.
     let onDefect: (StoreError) -> Void
     private var connection: PostgresConnection?
@@ -47,10 +48,12 @@ package final class PostgresStore: SharedStore {
     }
 
     init(
-        url: String, migrations: [String], onDefect: @escaping (StoreError) -> Void = { _ in }
+        url: String, migrations: [String] = PostgresSchema.migrations,
+        silence: Int32 = PostgresConnection.silence, onDefect: @escaping (StoreError) -> Void = { _ in }
     ) throws(StoreError) {
         self.url = try PostgresURL(url)
         self.migrations = migrations
+        self.silence = silence
         self.onDefect = onDefect
         connection = try connect()
     }
@@ -74,7 +77,7 @@ package final class PostgresStore: SharedStore {
     // MARK: Connecting
 
     private func connect() throws(StoreError) -> PostgresConnection {
-        let opened = try PostgresConnection(url)
+        let opened = try PostgresConnection(url, silence: silence)
         _ = try opened.ask(PostgresSession.settings)
         if let defect = PostgresSession.defect(in: try opened.ask(PostgresSession.guarantees)) {
             throw .settingRefused(defect)

@@ -6,25 +6,19 @@ struct PostgresURL {
     /// Host, port and database, without user and password.
     let name: String
 
-    /// What libpq has to say against a URL; nil where it is right.
-    static func problem(with text: String) -> String? {
-        var message: UnsafeMutablePointer<CChar>?
-        let parsed = PQconninfoParse(text, &message)
-        defer {
-            PQconninfoFree(parsed)
-            PQfreemem(message)
-        }
-        guard parsed == nil else { return nil }
-        // The message may repeat the URL, and with it the password.
-        return
-            "it is no connection URL of PostgreSQL: postgresql://user:password@host:5432/database would be right"
-    }
+    /// It does not repeat the URL, and with it the password, as libpq's own words may.
+    private static let problem =
+        "it is no connection URL of PostgreSQL: postgresql://user:password@host:5432/database would be right"
 
-    init(_ text: String) throws(StoreError) {
+    /// What there is to say against a URL; nil where it is right.
+    static func problem(with text: String) -> String? { values(of: text) == nil ? problem : nil }
+
+    /// What a URL says, by libpq's keywords; nil where it is none.
+    private static func values(of text: String) -> [String: String]? {
         var message: UnsafeMutablePointer<CChar>?
         guard let parsed = PQconninfoParse(text, &message) else {
             PQfreemem(message)
-            throw .denied(server: "PostgreSQL", Self.problem(with: text) ?? "its URL cannot be read")
+            return nil
         }
         defer { PQconninfoFree(parsed) }
         var values: [String: String] = [:]
@@ -32,6 +26,15 @@ struct PostgresURL {
         while let keyword = option.pointee.keyword {
             if let value = option.pointee.val { values[String(cString: keyword)] = String(cString: value) }
             option += 1
+        }
+        // libpq looks at ports only when it connects.
+        let ports = (values["port"] ?? "").split(separator: ",")
+        return ports.allSatisfy { UInt16($0).map { $0 > 0 } ?? false } ? values : nil
+    }
+
+    init(_ text: String) throws(StoreError) {
+        guard let values = Self.values(of: text) else {
+            throw .denied(server: "PostgreSQL", Self.problem)
         }
         let hosts = (values["host"] ?? values["hostaddr"] ?? "localhost").split(separator: ",")
         let ports = (values["port"] ?? "").split(separator: ",")
