@@ -8,7 +8,11 @@ package import RoomCore
 ///
 /// **Events of others.** `BatchState.unsent` brings the events of the loaded rooms that other runs committed and nobody
 /// has marked as published. Publish them before anything newer of their rooms; a copy that their own run sends
-/// as well does no harm. `unpublished(after:limit:)` gives this run's own events and those of runs without a lease.
+/// as well does no harm. `unpublished(after:limit:)` gives this run's own events, and of every room in which a run
+/// without a lease has left something everything that is unpublished: what a living worker still holds back comes
+/// before what a dead one left behind it.
+///
+/// **Positions** of a room's events ascend in the order of its commits, whoever commits.
 package protocol SharedStore: RoomStore {
     /// The store's clock.
     func now() throws(StoreError) -> Instant
@@ -20,8 +24,8 @@ package protocol SharedStore: RoomStore {
     /// Gives a lease up at once: others may take its shards. The run goes on.
     func releaseLease(of run: String) throws(StoreError)
 
-    /// Takes over what runs without a lease left unpublished: of at most `limit` rooms everything, each room's
-    /// events in order. What was taken over counts as this run's own from then on.
+    /// Takes over what runs without a lease left unpublished: of at most `limit` rooms in which there is such everything,
+    /// also what living runs have not published yet, each room's events in order.
     func inherit(limit: Int) throws(StoreError) -> [OutboxMessage]
 }
 
