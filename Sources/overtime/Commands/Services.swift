@@ -7,7 +7,8 @@ extension ProgramCommand {
         name: "worker", summary: "consume commands, keep the rooms, publish the events", usage: "[OPTIONS]",
         details: """
             Decides the commands of all rooms, keeps them durably in its store and publishes their events. One worker owns a
-            SQLite store, any number share one on PostgreSQL. It reconnects by itself; SIGTERM finishes what is in hand and ends with 0, a second one ends at once.
+            SQLite store, any number share one on PostgreSQL. It reconnects by itself; SIGTERM finishes what is in hand and ends
+            with 0, a second one ends at once.
             """,
         options: []
     ) { options throws(UsageError) in
