@@ -61,7 +61,6 @@ struct PostgresCostTests {
                 rooms: ids, participants: ids.map { ParticipantKey(room: $0, user: "ann") },
                 keys: ids.map { CommandKey(room: $0, id: CommandID("\(round)")) })
             var state = BatchState()
-            store.written = 0
             let load = try traffic(store) { state = try store.load(request) }
             #expect(state.rooms.count == rooms * 5)
             let batch = batch(state, rooms, round: round, published: published)
