@@ -1,7 +1,9 @@
 """Many commands for many workers on one store, while workers, schedulers and servers are killed, frozen and restarted."""
 
+import json
 import time
 
+from end_to_end import ROOT
 from sharing import leases
 from storm import OUTSTANDING, Storm
 from waiting import TimedOut, poll
@@ -13,6 +15,8 @@ AWAY = 12
 HEARTBEAT = 5
 # Without any answer; a start of the broker is in it.
 STALL = 90
+# For one command: then what every process said is kept, to be looked into.
+LONG_WAIT = 45
 
 
 class ScaleStorm(Storm):
@@ -36,6 +40,7 @@ class ScaleStorm(Storm):
         # What is to be done when: those that stand still go on, those that are away come back.
         self.later = []
         self.longest_stall = 0
+        self.oldest, self.kept = 0, None
         self.lane.installation.environment |= {
             "OVERTIME_SHARDS": str(shards), "OVERTIME_AMQP_HEARTBEAT": f"{HEARTBEAT}s"}
         self.lane.queues += [f"{self.lane.prefix}.commands.{shard}" for shard in range(shards)]
@@ -154,6 +159,7 @@ class ScaleStorm(Storm):
             except TimedOut:
                 pass
             now = time.monotonic()
+            self._note_long_waits(now)
             if self.history.answered > answered or self.outstanding == 0:
                 answered, answered_at = self.history.answered, now
             self.longest_stall = max(self.longest_stall, now - answered_at)
@@ -163,6 +169,21 @@ class ScaleStorm(Storm):
             if self.history.answered // 10_000 > progress:
                 progress = self.history.answered // 10_000
                 self.tell(f"scale storm: {self._state()}")
+
+    def _note_long_waits(self, now):
+        while self.oldest < len(self.calls) and self.calls[self.oldest].replies:
+            self.oldest += 1
+        if self.kept or self.oldest == len(self.calls) or now - self.calls[self.oldest].sent_at < LONG_WAIT:
+            return
+        call = self.calls[self.oldest]
+        self.kept = ROOT / ".build/scale-storm.log"
+        with open(self.kept, "w") as file:
+            print(f"at {self._second(now):.1f} s: {call} waits since {self._second(call.sent_at):.1f} s, which was "
+                  f"{time.time() - now + call.sent_at:.1f}; leases {leases(self.lane.store)}", file=file)
+            for process in self.lane.installation.processes:
+                for line in list(process.lines):
+                    print(process.name, process.pid, json.dumps(line), file=file)
+        self.tell(f"scale storm: {call} waits for {LONG_WAIT} s: {self.kept} has what everybody said")
 
     def _reckon(self):
         figures, found = super()._reckon()
