@@ -195,7 +195,7 @@ def test_credentials_are_fresh_and_closed(broker):
     passwords = [
         path.read_text() for top in (broker.credentials, script) for path in top.glob("secrets/*-password")
     ]
-    assert len(set(passwords)) == len(passwords) == 12
+    assert len(set(passwords)) == len(passwords) == 14
     for top in (broker.credentials, script):
         assert top.stat().st_mode & 0o777 == 0o700
         assert all(path.stat().st_mode & 0o777 == 0o400 for path in top.glob("secrets/*"))

@@ -95,6 +95,7 @@ def test_many_of_each(binary, cluster, canary, postgres, figure, say):
     assert figures["longest stall, s"] <= 60
 
 
+@pytest.mark.heavy_fault
 def test_windows_open_while_a_node_is_away(cluster, installation, wire, worker, scheduler, history):
     """The node that leads the ticks; and for processes that are only started while it is away."""
     ticks = f"{installation.prefix}.ticks"

@@ -83,7 +83,7 @@ def test_connections_that_the_server_ends(installation, wire, worker, postgres, 
     assert ended
 
 
-@pytest.mark.parametrize("what", ["a table", "a room"])
+@pytest.mark.parametrize("what", [pytest.param("a table", marks=pytest.mark.heavy_fault), "a room"])
 def test_a_lock_that_somebody_holds(installation, wire, worker, history, what):
     """Longer than the worker waits for one. The commands wait, and nothing is lost."""
     wire.ok("open", "r", duration="1h", policy=WHOLE)
