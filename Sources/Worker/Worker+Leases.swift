@@ -60,12 +60,17 @@ extension Worker {
             && (shards.count == 1 || links.hasDeclared)
     }
 
-    private func renewLease(_ shared: any SharedStore, at uptime: Int64) {
+    /// What this worker says of itself, as it stands now.
+    var ownLease: Lease {
         let consumed = shards.all.filter {
             shards.isConsumed($0) && links.consuming.contains(ConsumerChannel.commands(of: $0))
         }
-        let lease = Lease(
+        return Lease(
             run: identity.id, shards: shards.count, consumed: consumed, clockOffset: storeClock.offset)
+    }
+
+    private func renewLease(_ shared: any SharedStore, at uptime: Int64) {
+        let lease = ownLease
         do throws(StoreError) {
             let asked = clock.nowMilliseconds()
             let roster = try shared.renewLease(lease)

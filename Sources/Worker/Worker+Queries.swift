@@ -91,7 +91,11 @@ extension Worker {
                 WorkerState.Entry("schema", "\(statistics.schemaVersion)"),
             ]
         }
-        let members = (leases.roster?.members ?? []).map(WorkerState.Member.init)
+        // Of the others what their last renewals said, of this one what is so now.
+        let members = (leases.roster?.members ?? []).map { member in
+            member.lease.run == identity.id
+                ? Roster.Member(lease: ownLease, pid: member.pid, host: member.host) : member
+        }.map(WorkerState.Member.init)
         return WorkerState(entries: entries, members: members, serverTime: serverTime)
     }
 }
