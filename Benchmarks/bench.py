@@ -22,8 +22,20 @@ import time
 import drawing
 import machine
 from lab import Lab
-from scenarios import engines, exact, growth, latency, memory, scale, size, soak, starting, throughput, top
-from stores import Stores
+from prepared import Stores
+from scenarios import (
+    engines,
+    exact,
+    growth,
+    latency,
+    memory,
+    scale,
+    size,
+    soak,
+    starting,
+    throughput,
+    top,
+)
 
 SCENARIOS = {
     "throughput": throughput,

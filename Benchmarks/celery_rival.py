@@ -13,9 +13,9 @@ import sys
 import uuid
 from datetime import datetime, timezone
 
+import prepared
 import rival_job
 import rival_store
-import stores
 from celery import Celery
 from kombu import Connection, Exchange, Producer
 
@@ -92,9 +92,9 @@ def announce(room, sequence):
 
 def fill(count, rooms, stride, queue):
     with app.connection_for_write() as connection, app.amqp.Producer(connection) as producer:
-        for index in stores.touched(count, rooms, stride=stride):
+        for index in prepared.touched(count, rooms, stride=stride):
             extend.apply_async(
-                (stores.name(index), stores.USER, 10),
+                (prepared.name(index), prepared.USER, 10),
                 task_id=str(uuid.uuid4()),
                 reply_to=queue,
                 producer=producer,

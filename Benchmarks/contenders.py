@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+import prepared
 import rival_store
-import stores
 from bootstrap import HERE
 from lab import REPLIES
 from overtime import Process
@@ -41,9 +41,9 @@ class Contender:
         return {
             "count": count,
             "first": 0,
-            "stride": stores.spread(self.rooms),
+            "stride": prepared.spread(self.rooms),
             "rooms": self.rooms,
-            "room_prefix": stores.PREFIX,
+            "room_prefix": prepared.PREFIX,
             "command": self.command,
             "reply_to": REPLIES,
         }
@@ -73,7 +73,7 @@ class Overtime(Contender):
     def prepare(self, count):
         self.installation = self.lab.installation()
         self.store = self._stores.copy(self.rooms, self.installation)
-        stores.open_windows(self.store, stores.touched(count, self.rooms, stride=stores.spread(self.rooms)))
+        prepared.open_windows(self.store, prepared.touched(count, self.rooms, stride=prepared.spread(self.rooms)))
 
     def start(self, count):
         self.worker = self.installation.start("worker")
@@ -231,7 +231,7 @@ class Celery(Scripted):
                 "fill",
                 str(count),
                 str(self.rooms),
-                str(stores.spread(self.rooms)),
+                str(prepared.spread(self.rooms)),
                 REPLIES,
             ],
             self.environment(),

@@ -4,12 +4,12 @@ import os
 import secrets
 import subprocess
 
-import stores
+import prepared
 from bootstrap import ROOT
 from processes import Usage, children, usage
 
 TOOL = str(ROOT / "scripts/postgres")
-USUAL = stores.USUAL
+USUAL = prepared.USUAL
 
 
 class Postgres:
@@ -68,8 +68,8 @@ class Postgres:
         self.sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def open_windows(self, name, count, rooms):
-        """As `stores.open_windows`, for the rooms that `count` commands act on; they are spread over all of them."""
-        stride, ends = stores.spread(rooms), stores.now() + 8 * stores.MINUTE
+        """As `prepared.open_windows`, for the rooms that `count` commands act on; they are spread over all of them."""
+        stride, ends = prepared.spread(rooms), prepared.now() + 8 * prepared.MINUTE
         self.sql(
             f"""
             UPDATE overtime.rooms SET started_at = {ends - USUAL.planned}, changed_at = {ends - USUAL.planned},
@@ -90,8 +90,8 @@ class Postgres:
         installation = self._lab.installation()
         try:
             worker = installation.worker(environment={"OVERTIME_STORE": url})
-            for arguments in (["open", *USUAL.options], ["join", "--user", stores.USER]):
-                done = installation.run("send", *arguments, "--room", stores.name(0))
+            for arguments in (["open", *USUAL.options], ["join", "--user", prepared.USER]):
+                done = installation.run("send", *arguments, "--room", prepared.name(0))
                 assert done.returncode == 0, done.stdout + done.stderr
             code, _ = worker.terminate()
             assert code == 0, worker.tail()
@@ -99,12 +99,12 @@ class Postgres:
             self._lab.discard(installation)
         for table in ("answers", "outbox", "runs", "attempts"):
             self.sql(f"DELETE FROM overtime.{table}", name)
-        extensions = (stores.FAR - USUAL.planned) // USUAL.extension
+        extensions = (prepared.FAR - USUAL.planned) // USUAL.extension
         further = extensions * USUAL.extension
         self.sql(
             f"""
             UPDATE overtime.rooms SET ends_at = ends_at + {further}, due_at = due_at + {further},
-                extensions = {extensions}, extender_kind = 0, extended_by = convert_to('{stores.USER}', 'UTF8')
+                extensions = {extensions}, extender_kind = 0, extended_by = convert_to('{prepared.USER}', 'UTF8')
             """,
             name,
         )
@@ -134,4 +134,4 @@ class Postgres:
 
 def identifier(number):
     """SQL for the name of a room."""
-    return f"convert_to('{stores.PREFIX}' || lpad(({number})::text, 7, '0'), 'UTF8')"
+    return f"convert_to('{prepared.PREFIX}' || lpad(({number})::text, 7, '0'), 'UTF8')"

@@ -3,8 +3,8 @@
 import json
 from datetime import datetime, timezone
 
+from prepared import MINUTE, USUAL
 from rival_store import now
-from stores import MINUTE, USUAL
 
 EVENT_TYPE = "session.extended"
 EVENTS = "overtime.events"

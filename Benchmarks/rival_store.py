@@ -5,14 +5,14 @@ import sqlite3
 import time
 from contextlib import closing
 
-import stores
+import prepared
 
 FILES = ("", "-wal", "-shm")
 
 
 def make(path, rooms):
     """So many rooms, the window of each open."""
-    ends = stores.now() + 8 * stores.MINUTE
+    ends = prepared.now() + 8 * prepared.MINUTE
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = OFF")
@@ -26,7 +26,7 @@ def make(path, rooms):
         database.execute("CREATE TABLE commands (id TEXT PRIMARY KEY, room TEXT NOT NULL, at INTEGER NOT NULL)")
         database.executemany(
             "INSERT INTO rooms VALUES (?, ?, ?, 0, 4, ?)",
-            ((stores.name(index), ends - stores.USUAL.planned, ends, stores.USER) for index in range(rooms)),
+            ((prepared.name(index), ends - prepared.USUAL.planned, ends, prepared.USER) for index in range(rooms)),
         )
         database.execute("COMMIT")
 

@@ -3,7 +3,7 @@
 import time
 from contextlib import contextmanager
 
-import stores
+import prepared
 from lab import AUDIT
 from processes import usage
 
@@ -70,13 +70,13 @@ def _attempt(bench, rooms, count, instant_of, seconds, lead):
 
     def prepare(path):
         nonlocal start
-        indices = list(stores.touched(count, rooms, stride=stores.spread(rooms)))
+        indices = list(prepared.touched(count, rooms, stride=prepared.spread(rooms)))
         # Writing takes part of the time too: a first pass finds out how long, the second sets the times.
         began = time.monotonic()
-        stores.fall_due(path, indices, lambda number: stores.now() + stores.DAY)
+        prepared.fall_due(path, indices, lambda number: prepared.now() + prepared.DAY)
         written = time.monotonic() - began
         start = int(time.time() + written + lead) * 1000 + 1000
-        stores.fall_due(path, indices, lambda number: start + instant_of(number))
+        prepared.fall_due(path, indices, lambda number: start + instant_of(number))
 
     with running(bench, rooms, prepare) as timed:
         if time.time() > start / 1000 - MARGIN:

@@ -3,8 +3,8 @@
 import timed
 from figures import number, spread, summary, table
 from lab import REPLIES
-from stores import PREFIX, open_windows, touched
-from stores import spread as stride_of
+from prepared import PREFIX, open_windows, touched
+from prepared import spread as stride_of
 
 TITLE = "Memory"
 PROCESSES = ("worker", "scheduler")

@@ -8,14 +8,14 @@ import os
 import subprocess
 import time
 
-import stores
+import prepared
 from figures import number, summary, table
 from lab import AUDIT, REPLIES
 from processes import usage
 
 TITLE = "Soak"
 # Planned for longer than the first cycle takes, so that no session seems to begin in the future.
-PLAN = stores.Plan("minute", planned=10 * 60_000, first=60_000, final=30_000, extension=60_000, longest=60_000)
+PLAN = prepared.Plan("minute", planned=10 * 60_000, first=60_000, final=30_000, extension=60_000, longest=60_000)
 # A command comes so long before its room's end: within the first window, and some time after it was announced.
 LEFT = 45_000
 PROCESSES = ("worker", "scheduler", "broker")
@@ -33,15 +33,15 @@ def run(bench):
     try:
         store = bench.stores.copy(rooms, installation, PLAN)
         # The first command comes when both are ready, which is known to within seconds only: LEFT leaves them.
-        start = stores.now() + 10_000 + rooms // 20
-        stride = stores.spread(rooms)
-        order = stores.touched(rooms, rooms, stride=stride)
-        stores.move(store, ((index, start + n * 1000 // rate + LEFT, 0) for n, index in enumerate(order)), PLAN)
+        start = prepared.now() + 10_000 + rooms // 20
+        stride = prepared.spread(rooms)
+        order = prepared.touched(rooms, rooms, stride=stride)
+        prepared.move(store, ((index, start + n * 1000 // rate + LEFT, 0) for n, index in enumerate(order)), PLAN)
         worker = installation.worker()
         scheduler = installation.start("scheduler")
         scheduler.wait_said("firing", 120)
         pids = {"worker": worker.pid, "scheduler": scheduler.pid, "broker": lab.broker_pid}
-        late = stores.now() - start
+        late = prepared.now() - start
         assert late < 5_000, f"the processes were ready {late} ms too late"
         time.sleep(max(0, -late / 1000))
         audit = lab.tool.start("audit", queue=AUDIT, count=count, type="session.extended", timeout=seconds + 120)
@@ -52,7 +52,7 @@ def run(bench):
             first=0,
             stride=stride,
             rooms=rooms,
-            room_prefix=stores.PREFIX,
+            room_prefix=prepared.PREFIX,
             command="extend",
             reply_queue=REPLIES,
         )

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 KIND = os.environ.get("OVERTIME_TEST_STORE") or "sqlite"
 
@@ -25,6 +23,9 @@ def mark_of_sqlite(config):
 
 
 def leave_out_other_stores(items):
+    # Not at the top: what measures uses this file too, and has no pytest.
+    import pytest
+
     for item in items:
         mark = item.get_closest_marker("sqlite")
         if mark and KIND != "sqlite":
