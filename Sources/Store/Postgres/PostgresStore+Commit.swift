@@ -11,6 +11,10 @@ extension PostgresStore {
             if !batch.rooms.isEmpty, let locked = answers.popFirst() { rows = try CommitPlan.rows(locked) }
             let conflicts = batch.rooms.filter { (rows[$0.room.id]?.version ?? 0) != $0.expectedVersion }
             guard conflicts.isEmpty else { throw .conflict(conflicts.map(\.room.id)) }
+            // Only now: what was loaded while somebody else committed may contradict itself, and is no fault of the batch.
+            for write in batch.rooms where write.isChanged {
+                if let defect = write.room.defect { throw .refused("room \(write.room.id.text): \(defect)") }
+            }
             var positions: [Int64] = []
             if !batch.outbox.isEmpty, let numbers = answers.popFirst() {
                 positions = (0..<numbers.count).map { numbers.integer($0, 0) }
@@ -26,9 +30,6 @@ extension PostgresStore {
     private func refuseSenseless(_ batch: BatchCommit) throws(StoreError) {
         guard Set(batch.rooms.map(\.room.id)).count == batch.rooms.count else {
             throw .refused("a batch names a room twice")
-        }
-        for write in batch.rooms where write.isChanged {
-            if let defect = write.room.defect { throw .refused("room \(write.room.id.text): \(defect)") }
         }
         guard Set(batch.answers.map(\.key)).count == batch.answers.count else {
             throw .refused("a batch names a key twice")
