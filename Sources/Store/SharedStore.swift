@@ -21,7 +21,7 @@ package protocol SharedStore: RoomStore {
     /// `Lease.length` after it was renewed last, by the store's clock; it needs the run begun before.
     func renewLease(_ lease: Lease) throws(StoreError) -> Roster
 
-    /// Gives a lease up at once: others may take its shards. The run goes on.
+    /// Gives a lease up at once: others may take its shards. The run goes on, and has not crashed.
     func releaseLease(of run: String) throws(StoreError)
 
     /// Takes over what runs without a lease left unpublished: of at most `limit` rooms in which there is such everything,
@@ -35,6 +35,8 @@ package struct Lease: Hashable, Sendable {
     package static let length: Int64 = 6_000
     /// Milliseconds between two renewals.
     package static let interval: Int64 = 2_000
+    /// Milliseconds for which a run that has given its lease up is not taken for crashed.
+    package static let patience: Int64 = 600_000
 
     package let run: String
     /// The number of shards that this worker is configured with.
@@ -71,7 +73,8 @@ package struct Roster: Hashable, Sendable {
     package let now: Instant
     /// In byte order of their runs, the asking one among them.
     package let members: [Member]
-    /// Runs that neither ended cleanly nor hold a lease, oldest first.
+    /// Runs that neither ended cleanly nor hold a lease, but for those that have given theirs up within `Lease.patience`;
+    /// oldest first. One that comes back is none of them any more.
     package let crashed: [String]
 
     package init(now: Instant, members: [Member], crashed: [String]) {

@@ -146,7 +146,12 @@ struct BatchDecision {
     mutating func decide(_ pending: PendingCommand, now: Instant) {
         let command = pending.command
         notes.items += 1
-        if let attempt = pending.attempt { commit.clearedAttempts.append(attempt) }
+        if let attempt = pending.attempt {
+            commit.clearedAttempts.append(attempt)
+        } else if pending.delivery.redelivered {
+            // Whoever had it before may have marked it, and lost it with a connection.
+            commit.clearedAttempts.append(CrashGuard.key(of: pending.delivery))
+        }
         guard let id = command.id else {
             let decision = decision(for: pending, now: now)
             answer(pending, with: ReplyEncoder.encode(decision: decision, command: command))

@@ -14,26 +14,28 @@ struct CrashGuard {
     /// Queues, by consumer tag, that have delivered a command which was no redelivery: what crashes left behind in
     /// them has then been seen.
     private var seen: Set<ShortString> = []
-    /// How many crashes were known when a queue was last taken from another worker.
-    private var crashesAtOpening: [ShortString: Int] = [:]
+    /// Which crashes were known when a queue was last taken from another worker.
+    private var knownAtOpening: [ShortString: Set<String>] = [:]
 
     init(crashedRuns: [String], attempts: Int) {
         self.crashedRuns = Set(crashedRuns)
         self.attempts = attempts
     }
 
-    /// Takes note of workers that have crashed meanwhile: what they left behind may lie in queues that are opened from now
-    /// on, and not in those that are `consumed` here.
+    /// Takes note of the workers that have crashed by now: what they left behind may lie in queues that are opened from now
+    /// on, and not in those that are `consumed` here. One that has come back has left nothing behind.
     mutating func learn(crashed: [String], consumed: [ShortString]) {
-        guard !crashed.isEmpty else { return }
+        let crashed = Set(crashed)
+        guard crashed != crashedRuns else { return }
         if crashedRuns.isEmpty { seen.formUnion(consumed) }
-        crashedRuns.formUnion(crashed)
+        crashedRuns = crashed
+        for queue in knownAtOpening.keys { knownAtOpening[queue]?.formIntersection(crashed) }
     }
 
     /// A queue is about to be opened that another worker may have had.
     mutating func opens(_ queue: ShortString) {
-        if crashedRuns.count > crashesAtOpening[queue] ?? 0 { seen.remove(queue) }
-        crashesAtOpening[queue] = crashedRuns.count
+        if !crashedRuns.isSubset(of: knownAtOpening[queue] ?? []) { seen.remove(queue) }
+        knownAtOpening[queue] = crashedRuns
     }
 
     /// Whether a delivery must be decided alone, behind a mark.

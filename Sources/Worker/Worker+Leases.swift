@@ -9,14 +9,18 @@ package import Store
 /// no harm: the broker lets one consume at a time, and the fence covers the rest. Neither lasts until the next renewal.
 extension Worker {
     /// Whether a worker may run beside those that hold a lease; asked before anything is declared, since queues for
-    /// another number of shards would take commands that nobody consumes. `otherShards` where it may not.
+    /// another number of shards would take commands that nobody consumes. `otherShards` where it may not; its run is over
+    /// then.
     package static func admit(
         _ run: RunRow, shards: Int, to store: any RoomStore
     ) throws(StoreError) {
         guard let shared = store as? any SharedStore else { return }
         let roster = try shared.renewLease(Lease(run: run.id, shards: shards, consumed: [], clockOffset: 0))
-        try shared.releaseLease(of: run.id)
-        if let other = stranger(in: roster, shards: shards) { throw other }
+        guard let other = stranger(in: roster, shards: shards) else {
+            return try shared.releaseLease(of: run.id)
+        }
+        try shared.endRun(run.id)
+        throw other
     }
 
     private static func stranger(in roster: Roster, shards: Int) -> StoreError? {

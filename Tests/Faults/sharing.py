@@ -21,7 +21,8 @@ def leases(store):
         if rows("SELECT to_regclass('runs')::text AS there") == [(None,)]:
             return {}
         found = rows(
-            "SELECT pid, consumed FROM runs WHERE seen_at > extract(epoch FROM clock_timestamp()) * 1000 - 6000")
+            "SELECT pid, consumed FROM runs "
+            "WHERE shards > 0 AND seen_at > extract(epoch FROM clock_timestamp()) * 1000 - 6000")
     return {pid: {int(shard) for shard in consumed.split(",") if shard} for pid, consumed in found}
 
 

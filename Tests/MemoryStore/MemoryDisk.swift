@@ -13,8 +13,8 @@ package final class MemoryDisk {
     var leftovers: [RoomID: Int64] = [:]
     var lastPosition: Int64 = 0
     var lastAnswer: Int64 = 0
-    /// The leases of a shared store, and when each was renewed by its clock.
-    package internal(set) var leases: [String: (lease: Lease, renewedAt: Int64)] = [:]
+    /// The leases of a shared store, nil for those given up, and when that or the last renewal was by its clock.
+    package internal(set) var leases: [String: (lease: Lease?, seenAt: Int64)] = [:]
     /// Whose events the outbox holds, by position, where the store is shared.
     var owners: [Int64: String] = [:]
 

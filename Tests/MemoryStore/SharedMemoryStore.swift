@@ -26,7 +26,7 @@ package final class SharedMemoryStore: MemoryStore, SharedStore {
         try run(.renewLease) { () throws(StoreError) in
             guard disk.runs[lease.run] != nil else { throw .refused("run \(lease.run) has not begun") }
             disk.leases[lease.run] = (lease, clock())
-            let members = disk.leases.values.map(\.lease).filter { holdsLease($0.run) }
+            let members = disk.leases.values.compactMap(\.lease).filter { holdsLease($0.run) }
                 .sorted { Array($0.run.utf8).lexicographicallyPrecedes(Array($1.run.utf8)) }
                 .compactMap { lease in
                     disk.runs[lease.run].map {
@@ -38,11 +38,13 @@ package final class SharedMemoryStore: MemoryStore, SharedStore {
     }
 
     package func releaseLease(of run: String) throws(StoreError) {
-        try self.run(.releaseLease) { () throws(StoreError) in disk.leases[run] = nil }
+        try self.run(.releaseLease) { () throws(StoreError) in
+            if disk.runs[run] != nil { disk.leases[run] = (nil, clock()) }
+        }
     }
 
     private func holdsLease(_ run: String) -> Bool {
-        disk.leases[run].map { clock() - $0.renewedAt < Lease.length } ?? false
+        disk.leases[run].map { $0.lease != nil && clock() - $0.seenAt < Lease.length } ?? false
     }
 
     private var crashed: [String] {
@@ -51,7 +53,12 @@ package final class SharedMemoryStore: MemoryStore, SharedStore {
     }
 
     override func hasCrashed(_ run: String) -> Bool {
-        disk.runs[run] != nil && run != mine && !holdsLease(run)
+        disk.runs[run] != nil && run != mine && !mayLive(run)
+    }
+
+    private func mayLive(_ run: String) -> Bool {
+        disk.leases[run].map { clock() - $0.seenAt < ($0.lease == nil ? Lease.patience : Lease.length) }
+            ?? false
     }
 
     // MARK: Runs

@@ -82,8 +82,15 @@ struct PostgresLeaseTests {
         let stores = try stores(database, ["a", "b"])
         _ = try stores[0].renewLease(lease("a", consumed: [1]))
         try stores[0].releaseLease(of: "a")
-        #expect(try stores[1].renewLease(lease("b")).members.map(\.lease.run) == ["b"])
-        #expect(try stores[0].renewLease(lease("a")).members.map(\.lease.run) == ["a", "b"])
+        var roster = try stores[1].renewLease(lease("b"))
+        #expect(roster.members.map(\.lease.run) == ["b"] && roster.crashed.isEmpty)
+        try age(database, "a", by: Lease.patience - 30_000)
+        roster = try stores[1].renewLease(lease("b"))
+        #expect(roster.members.map(\.lease.run) == ["b"] && roster.crashed.isEmpty)
+        try age(database, "a", by: 30_001)
+        #expect(try stores[1].renewLease(lease("b")).crashed == ["a"], "it would have come back by now")
+        roster = try stores[0].renewLease(lease("a"))
+        #expect(roster.members.map(\.lease.run) == ["a", "b"] && roster.crashed.isEmpty)
     }
 
     @Test("a run that ends has no lease and has not crashed")

@@ -112,6 +112,17 @@ struct CrashGuardTests {
         #expect(bench.letters.isEmpty)
     }
 
+    @Test("A redelivered message's commit removes all its marks: another may have lost it with a channel")
+    func lostMark() throws {
+        let bench = try Bench.serving()
+        bench.command("o", "open")
+        bench.command("j", "join", user: "u", redelivered: true)
+        bench.settle()
+        #expect(marks(bench) == 0)
+        let cleared = bench.store.commits.map { $0.clearedAttempts.count }.reduce(0, +)
+        #expect(cleared == 1)
+    }
+
     @Test("What is no command is dead-lettered for that, and no mark of it is left to count at a later crash")
     func noCommand() throws {
         let bench = try Bench.serving()

@@ -95,17 +95,21 @@ final class MoveTarget {
         try asking("UPDATE moves SET finished_at = clock_timestamp()")
     }
 
-    /// - Parameter earlier: also one that holds no lease yet, or is of a version that takes none.
+    /// - Parameter earlier: also one that holds no lease at the moment, or is of a version that takes none.
     func refuseWorkers(orEarlier earlier: Bool = false) throws(MoveError) {
-        let others = earlier ? "OR (seen_at IS NULL AND crashed_at IS NULL)" : ""
+        let mayComeBack = "crashed_at IS NULL AND (seen_at IS NULL OR shards = 0 AND \(seen(Lease.patience)))"
         let found = try asking(
             """
-            SELECT id, host FROM runs
-            WHERE seen_at > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - \(Lease.length) \(others)
+            SELECT id, host FROM runs WHERE shards > 0 AND \(seen(Lease.length))
+            \(earlier ? "OR \(mayComeBack)" : "")
             ORDER BY started_at DESC LIMIT 1
             """)
         guard found.count > 0 else { return }
         throw .inUse(server: name, run: found.text(0, 0) ?? "?", host: found.text(0, 1) ?? "?")
+    }
+
+    private func seen(_ age: Int64) -> String {
+        "seen_at > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - \(age)"
     }
 
     // MARK: Rows

@@ -59,7 +59,14 @@ enum PostgresStatement: String, CaseIterable {
 
     /// A run that holds a lease; $1 is not used by it. One from the future, which a wrong clock left, is over as well.
     private static func holdsLease(_ run: String) -> String {
-        "abs(\(run).seen_at - \(clock)) < \(Lease.length)"
+        "\(run).shards > 0 AND abs(\(run).seen_at - \(clock)) < \(Lease.length)"
+    }
+
+    /// Whether a run may still come back: it holds a lease, or has given it up not long ago.
+    private static func mayLive(_ run: String) -> String {
+        """
+        abs(\(run).seen_at - \(clock)) < CASE WHEN \(run).shards > 0 THEN \(Lease.length) ELSE \(Lease.patience) END
+        """
     }
 
     /// An event of a run without a lease, the run $1 left out. The runs are asked once, and not for each event.
@@ -264,7 +271,7 @@ enum PostgresStatement: String, CaseIterable {
             """
             UPDATE runs SET crashed_at = coalesce($2, \(Self.clock)) WHERE id = ANY (ARRAY(
                 SELECT r.id FROM runs r
-                WHERE r.crashed_at IS NULL AND r.id <> $1 AND (\(Self.holdsLease("r"))) IS NOT TRUE
+                WHERE r.crashed_at IS NULL AND r.id <> $1 AND (\(Self.mayLive("r"))) IS NOT TRUE
                 FOR UPDATE SKIP LOCKED))
             """
         case .putRun:
@@ -288,7 +295,7 @@ enum PostgresStatement: String, CaseIterable {
             SELECT r.id, r.pid, r.host, r.shards, r.consumed, r.clock_offset FROM runs r
             WHERE \(Self.holdsLease("r")) ORDER BY r.id COLLATE "C"
             """
-        case .releaseLease: "UPDATE runs SET seen_at = NULL, consumed = '' WHERE id = $1"
+        case .releaseLease: "UPDATE runs SET seen_at = \(Self.clock), shards = 0, consumed = '' WHERE id = $1"
         case .putAttempts:
             "INSERT INTO attempts (key, run) SELECT key, $2 FROM unnest($1::text[]) AS k(key) ON CONFLICT DO NOTHING"
         case .countAttempts:

@@ -4,8 +4,9 @@ import RoomCore
 /// Which message killed a worker, and which worker lives: runs with their leases, and marks of the messages each was
 /// trying.
 ///
-/// A run without a lease and without a clean end has crashed, as far as anybody can tell; should it come back, it is taken
-/// up again with its next renewal. A run of the same place whose process is gone need not be waited for.
+/// A run whose lease has run out has crashed, as far as anybody can tell; should it come back, it is taken up again with its
+/// next renewal. One that has given its lease up, because the broker is not reached, has not: it has `shards` = 0. A run of
+/// the same place whose process is gone need not be waited for.
 extension PostgresStore {
     package func beginRun(_ run: RunRow) throws(StoreError) -> [String] {
         let gone = try neighbours(of: run).filter { !Self.lives($0.pid, besides: run) }.map(\.id)
