@@ -45,7 +45,7 @@ struct ClusterTests {
         // Whichever is first: twice the same list, and a start between the two.
         var configuration = try configuration([silent.endpoint, fake.endpoint])
         configuration.connectTimeout = .seconds(1)
-        configuration.backoff = Backoff(first: .seconds(30), maximum: .seconds(30))
+        configuration.backoff = Backoff(first: .seconds(300), maximum: .seconds(300))
         let clock = ContinuousClock()
         for _ in 0..<3 {
             let began = clock.now
@@ -53,7 +53,7 @@ struct ClusterTests {
                 let node = try await Self.connected(log)
                 #expect(node == fake.endpoint.address)
             }
-            #expect(clock.now - began < .seconds(20))
+            #expect(clock.now - began < .seconds(60), "far from a backoff")
         }
     }
 
