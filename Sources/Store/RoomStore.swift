@@ -58,9 +58,10 @@ package protocol RoomStore: AnyObject {
     func endRun(_ id: String) throws(StoreError)
 
     /// Marks messages as being tried by `run`, durably; a mark is removed by the message's own commit.
-    ///
-    /// - Returns: for each key how many crashed runs had marked it; keys without any are left out.
-    func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int]
+    func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError)
+
+    /// How many crashed runs have marked each of these messages; those without any are left out.
+    func crashes(of keys: [AttemptKey]) throws(StoreError) -> [AttemptKey: Int]
 
     func statistics() throws(StoreError) -> StoreStatistics
 

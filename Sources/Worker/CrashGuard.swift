@@ -4,10 +4,11 @@ import Store
 
 /// Finds the message that kills the worker.
 ///
-/// After a crash, redelivered commands are decided one at a time, each after a durable mark of the attempt that names the
-/// run; the command's own commit removes the mark. Marks of crashed runs therefore stand for a message that was
-/// being decided when a worker died: at the third it is given up. Its neighbours are never marked together with it.
-/// After a clean stop, a closed channel or a lost connection nothing is marked and redeliveries go in batches.
+/// After a crash, redelivered commands are suspects: a batch of them is decided behind a durable mark of each that names the
+/// run, and each command's own commit removes its marks. Marks of crashed runs therefore stand for messages that were
+/// being decided when a worker died. Who has one is decided alone from then on, and given up at the third: so one of
+/// them says little, and more than one is the message's own doing.
+/// After a clean stop, a closed channel or a lost connection nothing is marked.
 struct CrashGuard {
     let attempts: Int
     private var crashedRuns: Set<String>
@@ -38,8 +39,8 @@ struct CrashGuard {
         knownAtOpening[queue] = crashedRuns
     }
 
-    /// Whether a delivery must be decided alone, behind a mark.
-    mutating func mustMark(_ delivery: Delivery) -> Bool {
+    /// Whether a delivery may be what killed a worker. To be asked in the order of the deliveries.
+    mutating func isSuspect(_ delivery: Delivery) -> Bool {
         guard !crashedRuns.isEmpty else { return false }
         if !delivery.redelivered { seen.insert(delivery.consumerTag) }
         return !seen.contains(delivery.consumerTag)

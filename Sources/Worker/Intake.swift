@@ -18,6 +18,8 @@ struct Intake {
         var attempt: AttemptKey?
         /// True where it has been taken before.
         var isAgain = false
+        /// Whether it may be what killed a worker; nil until somebody has asked.
+        var isSuspect: Bool?
     }
 
     /// A tick that may take several batches.
@@ -55,8 +57,16 @@ struct Intake {
         return taken
     }
 
-    /// The command at the front, without taking it.
-    var firstCommand: WaitingCommand? { nextCommand < commands.count ? commands[nextCommand] : nil }
+    /// Judges the first `count` commands that have not been judged, in order, and says whether any is a suspect.
+    mutating func judge(first count: Int, isSuspect: (Delivery) -> Bool) -> Bool {
+        var isAny = false
+        for index in commands[nextCommand...].prefix(count).indices {
+            let judgement = commands[index].isSuspect ?? isSuspect(commands[index].delivery)
+            commands[index].isSuspect = judgement
+            isAny = isAny || judgement
+        }
+        return isAny
+    }
 
     mutating func takeCommand() -> WaitingCommand? {
         guard nextCommand < commands.count else { return nil }

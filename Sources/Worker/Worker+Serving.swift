@@ -17,8 +17,9 @@ extension Worker {
         var ticks = intake.takeTicks(batchSize: isWary ? 1 : settings.batchSize)
         let rooms = ticks.reduce(0) { $0 + $1.tick.rooms.count }
         if isWary { health.tried(rooms: rooms) }
-        if !ticks.isEmpty, isWary || intake.firstCommand.map({ mustMark($0) }) == true {
-            // Decided before the command is marked: what a tick does must not count against it.
+        let hasSuspects = intake.judge(first: settings.batchSize) { guardian.isSuspect($0) }
+        if !ticks.isEmpty, isWary || hasSuspects {
+            // Decided before commands are marked: what a tick does must not count against them.
             let isDone = process(ticks: ticks[...], commands: [], isAlone: isWary, at: uptime)
             ticks = []
             guard isDone, mayServe else { return !health.isFailing }
@@ -36,55 +37,58 @@ extension Worker {
 
     private var mayServe: Bool { phase == .serving && !health.isFailing }
 
-    private func mustMark(_ command: Intake.WaitingCommand) -> Bool {
-        command.attempt != nil || guardian.mustMark(command.delivery)
-    }
-
-    /// Takes commands from the front and decodes them; what is none becomes a dead letter. Behind a crash a
-    /// redelivered command is taken alone, with its attempt marked.
+    /// Takes commands from the front and decodes them; what is none becomes a dead letter.
     private func takeCommands(atMost count: Int, at uptime: Int64) -> [PendingCommand] {
-        var pending: [PendingCommand] = []
-        var taken = 0
+        var taken: [Intake.WaitingCommand] = []
         var bytes = 0
-        while taken < count, bytes < settings.batchBytes, let next = intake.firstCommand {
-            let isMarked = mustMark(next)
-            if isMarked, !pending.isEmpty { break }
-            guard var waiting = intake.takeCommand() else { break }
-            taken += 1
+        while taken.count < count, bytes < settings.batchBytes, let waiting = intake.takeCommand() {
             if case .bytes(let body) = waiting.delivery.body { bytes += body.count }
-            guard isMarked else {
-                if let command = decode(waiting, at: uptime) { pending.append(command) }
-                continue
-            }
-            if waiting.attempt == nil { waiting.attempt = mark(waiting, at: uptime) }
-            guard let attempt = waiting.attempt else { break }
-            if let command = decode(waiting, at: uptime) {
-                pending.append(command)
-            } else {
-                // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
-                unmark(attempt, at: uptime)
-            }
-            break
+            taken.append(waiting)
         }
-        return pending
+        if taken.contains(where: { $0.isSuspect == true }) { taken = mark(taken, at: uptime) }
+        return taken.compactMap { waiting in
+            let command = decode(waiting, at: uptime)
+            // No command, so no commit of its own: it did no harm, and a later crash must not count against it.
+            if command == nil, let attempt = waiting.attempt { unmark(attempt, at: uptime) }
+            return command
+        }
     }
 
-    /// Marks the attempt durably, or gives the message up; nil where there is nothing to decide now.
-    private func mark(_ waiting: Intake.WaitingCommand, at uptime: Int64) -> AttemptKey? {
-        let delivery = waiting.delivery
-        let key = CrashGuard.key(of: delivery)
-        do throws(StoreError) {
-            let crashes = try store.markAttempts([key], run: identity.id)[key] ?? 0
-            guard crashes >= settings.attempts else { return key }
-            let detail = "the worker crashed \(crashes) times while this message was being decided"
-            deadLetter(
-                delivery, on: waiting.channel, reason: "crashed_worker", detail: detail, at: uptime)
-            unmark(key, at: uptime)
-        } catch {
-            intake.putBack([waiting])
-            storeFailed(error, at: uptime)
+    /// Marks the suspects among commands durably, and puts back what must not be decided together with the first. One that
+    /// a crashed run had marked goes alone, and is given up where that was too often. Empty where there is nothing to
+    /// decide now.
+    private func mark(_ taken: [Intake.WaitingCommand], at uptime: Int64) -> [Intake.WaitingCommand] {
+        let keys = taken.map { waiting in
+            waiting.isSuspect == true ? waiting.attempt ?? CrashGuard.key(of: waiting.delivery) : nil
         }
-        return nil
+        do throws(StoreError) {
+            let crashes = try store.crashes(of: keys.compactMap { $0 })
+            let firstAlone = keys.firstIndex { key in key.flatMap { crashes[$0] } != nil }
+            var chosen = taken[..<(firstAlone.map { max($0, 1) } ?? taken.count)]
+            if firstAlone == 0, let key = keys[0], let count = crashes[key], count >= settings.attempts {
+                intake.putBack(Array(taken.dropFirst()))
+                giveUp(taken[0], after: count, key, at: uptime)
+                return []
+            }
+            try store.markAttempts(
+                chosen.indices.compactMap { chosen[$0].attempt == nil ? keys[$0] : nil }, run: identity.id)
+            for index in chosen.indices { chosen[index].attempt = keys[index] }
+            intake.putBack(Array(taken[chosen.endIndex...]))
+            return Array(chosen)
+        } catch {
+            intake.putBack(taken)
+            storeFailed(error, at: uptime)
+            return []
+        }
+    }
+
+    private func giveUp(
+        _ waiting: Intake.WaitingCommand, after crashes: Int, _ key: AttemptKey, at uptime: Int64
+    ) {
+        let detail = "the worker crashed \(crashes) times while this message was being decided"
+        deadLetter(
+            waiting.delivery, on: waiting.channel, reason: "crashed_worker", detail: detail, at: uptime)
+        unmark(key, at: uptime)
     }
 
     /// Removes a message's marks, where no commit of its own does.
@@ -432,7 +436,8 @@ extension PendingCommand {
     /// As it waits, once it has been taken in vain.
     var waiting: Intake.WaitingCommand {
         Intake.WaitingCommand(
-            delivery: delivery, channel: channel, at: arrivedAt, attempt: attempt, isAgain: true)
+            delivery: delivery, channel: channel, at: arrivedAt, attempt: attempt, isAgain: true,
+            isSuspect: attempt != nil)
     }
 }
 

@@ -16,14 +16,14 @@ package class MemoryStore: RoomStore {
     package enum Call: Equatable {
         case load, commit, unpublished, markPublished, liveRooms, participants, overdue, prune
         case beginRun, endRun, markAttempts, statistics, check
-        case now, renewLease, releaseLease, inherit
+        case now, renewLease, releaseLease, inherit, crashes
 
         package var isWrite: Bool {
             switch self {
             case .commit, .markPublished, .prune, .beginRun, .endRun, .markAttempts, .check,
                 .renewLease, .releaseLease, .inherit:
                 true
-            case .load, .unpublished, .liveRooms, .participants, .overdue, .statistics, .now: false
+            case .load, .unpublished, .liveRooms, .participants, .overdue, .statistics, .now, .crashes: false
             }
         }
     }
@@ -193,17 +193,18 @@ package class MemoryStore: RoomStore {
         }
     }
 
-    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int] {
+    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) {
         try self.run(.markAttempts) { () throws(StoreError) in
-            var counts: [AttemptKey: Int] = [:]
             marks += keys.count
-            for key in keys {
-                disk.attempts.insert(MemoryDisk.Attempt(key: key, run: run))
-                let crashes = disk.attempts.filter { $0.key == key && hasCrashed($0.run) }
-                    .count
-                if crashes > 0 { counts[key] = crashes }
-            }
-            return counts
+            for key in keys { disk.attempts.insert(MemoryDisk.Attempt(key: key, run: run)) }
+        }
+    }
+
+    package func crashes(of keys: [AttemptKey]) throws(StoreError) -> [AttemptKey: Int] {
+        try run(.crashes) { () throws(StoreError) in
+            let asked = Set(keys)
+            return disk.attempts.filter { asked.contains($0.key) && hasCrashed($0.run) }
+                .reduce(into: [:]) { $0[$1.key, default: 0] += 1 }
         }
     }
 

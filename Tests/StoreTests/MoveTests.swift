@@ -58,7 +58,7 @@ private final class SampleStore {
         var dice = SeededGenerator(seed: seed)
         let store = try SQLiteStore(path: folder.file(), startedAt: .noon)
         _ = try store.beginRun(RunRow(id: "run-crashed", pid: 1, host: "host", startedAt: .noon))
-        _ = try store.markAttempts(["crash-1", "crash-2"], run: "run-crashed")
+        try store.markAttempts(["crash-1", "crash-2"], run: "run-crashed")
         // Some definitions are those of many rooms.
         let common = dice.definition()
         for number in 0..<count {
@@ -183,7 +183,7 @@ struct MoveTests {
         let store = try PostgresStore(url: database.url)
         let crashed = try store.beginRun(RunRow(id: "new", pid: 2, host: "host", startedAt: .noon))
         #expect(crashed == ["run-crashed"])
-        #expect(try store.markAttempts(["crash-1"], run: "new") == ["crash-1": 1])
+        #expect(try store.mark(["crash-1"], run: "new") == ["crash-1": 1])
         let moved = try Contents(of: store, sample)
         #expect(moved == sample.contents)
         let outbox = try #require(sample.contents?.outbox)

@@ -34,7 +34,8 @@ struct PostgresFaultTests {
             { _ = try $0.beginRun(RunRow(id: "run", pid: 1, host: "h", startedAt: .noon, place: "here")) }
         ),
         ("endRun", { try $0.endRun("other") }),
-        ("markAttempts", { _ = try $0.markAttempts(["m"], run: "run") }),
+        ("markAttempts", { try $0.markAttempts(["m"], run: "run") }),
+        ("crashes", { _ = try $0.crashes(of: ["m"]) }),
         ("statistics", { _ = try $0.statistics() }),
         ("check", { try $0.check() }),
         (

@@ -147,25 +147,25 @@ extension StoreConformance {
             RunRow(id: id, pid: 7, host: "h", startedAt: .noon(plus: minute))
         }
         #expect(try store.beginRun(run("one", 1)).isEmpty)
-        #expect(try store.markAttempts(["poison", "neighbour"], run: "one").isEmpty)
-        #expect(try store.markAttempts(["poison"], run: "one").isEmpty)
+        #expect(try store.mark(["poison", "neighbour"], run: "one").isEmpty)
+        #expect(try store.mark(["poison"], run: "one").isEmpty)
         #expect(try store.beginRun(run("two", 2)) == ["one"])
         #expect(try store.beginRun(run("two", 2)) == ["one"])
-        #expect(try store.markAttempts(["poison", "fresh"], run: "two") == ["poison": 1])
+        #expect(try store.mark(["poison", "fresh"], run: "two") == ["poison": 1])
         #expect(try store.beginRun(run("three", 3)) == ["one", "two"])
-        #expect(try store.markAttempts(["poison"], run: "three") == ["poison": 2])
+        #expect(try store.mark(["poison"], run: "three") == ["poison": 2])
         _ = try store.commit(BatchCommit(clearedAttempts: ["fresh", "unknown"]))
         try store.endRun("three")
         // A clean end takes its marks along; the crashed ones stay for as long as marks name them.
         #expect(try store.beginRun(run("four", 4)) == ["one", "two"])
         #expect(
-            try store.markAttempts(["poison", "fresh", "neighbour"], run: "four") == [
+            try store.mark(["poison", "fresh", "neighbour"], run: "four") == [
                 "poison": 2, "neighbour": 1,
             ])
         _ = try store.commit(BatchCommit(clearedAttempts: ["poison", "neighbour", "fresh"]))
         try store.endRun("four")
         #expect(try store.beginRun(run("five", 5)).isEmpty)
-        #expect(try store.markAttempts(["poison"], run: "five").isEmpty)
+        #expect(try store.mark(["poison"], run: "five").isEmpty)
     }
 
     @Test("reports a crashed run that marked nothing once", arguments: StoreFactory.all)
@@ -183,11 +183,11 @@ extension StoreConformance {
         let fixture = try factory.make()
         let store = fixture.store
         _ = try store.beginRun(RunRow(id: "one", pid: 7, host: "h", startedAt: .noon(plus: -9)))
-        _ = try store.markAttempts(["m"], run: "one")
+        try store.markAttempts(["m"], run: "one")
         _ = try store.beginRun(RunRow(id: "two", pid: 7, host: "h", startedAt: .noon))
         #expect(try prune(store, at: .noon(plus: 24 * 60)) == PruneCount())
         #expect(try prune(store, at: .noon(plus: 24 * 60 + 1)) == PruneCount(runs: 1))
-        #expect(try store.markAttempts(["m"], run: "two").isEmpty)
+        #expect(try store.mark(["m"], run: "two").isEmpty)
     }
 
     // MARK: Life
@@ -201,5 +201,14 @@ extension StoreConformance {
         #expect(throws: StoreError.closed) { try fixture.store.load(BatchRequest(rooms: ["a"])) }
         #expect(throws: StoreError.closed) { try fixture.store.commit(BatchCommit()) }
         fixture.store.close()
+    }
+}
+
+extension RoomStore {
+    /// Counts the crashes of messages and marks them, as a worker does.
+    func mark(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int] {
+        let counts = try crashes(of: keys)
+        try markAttempts(keys, run: run)
+        return counts
     }
 }

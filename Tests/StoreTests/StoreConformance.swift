@@ -137,7 +137,7 @@ extension StoreConformance {
         let kept = try store.commit(BatchCommit(outbox: [draft("a", 1)]))
         _ = try store.beginRun(RunRow(id: "r1", pid: 1, host: "h", startedAt: .noon))
         _ = try store.beginRun(RunRow(id: "r2", pid: 1, host: "h", startedAt: .noon))
-        _ = try store.markAttempts(["m"], run: "r2")
+        try store.markAttempts(["m"], run: "r2")
 
         var batch = BatchCommit(
             rooms: [
@@ -165,7 +165,7 @@ extension StoreConformance {
         #expect(state.answers.isEmpty)
         #expect(try store.unpublished(after: 0, limit: 9).map(\.position) == kept)
         _ = try store.beginRun(RunRow(id: "r3", pid: 1, host: "h", startedAt: .noon))
-        #expect(try store.markAttempts(["m"], run: "r3") == ["m": 1])
+        #expect(try store.mark(["m"], run: "r3") == ["m": 1])
 
         batch.answers.removeLast()
         let positions = try store.commit(batch)

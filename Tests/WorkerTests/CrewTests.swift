@@ -490,7 +490,7 @@ struct CrewTests {
                 body: .bytes(Array(#"{"command":"open","room":"r","id":"x"}"#.utf8))))
         for name in ["a", "b", "c"] {
             let victim = try #require(crew.members.first { $0.name == name })
-            _ = try victim.store.markAttempts([deadly], run: name)
+            try victim.store.markAttempts([deadly], run: name)
             crew.kill(victim)
         }
         crew.command("x", "open", "r", shard: 0, redelivered: true)

@@ -108,20 +108,27 @@ extension PostgresStore {
 
     // MARK: Attempts
 
-    package func markAttempts(
-        _ keys: [AttemptKey], run: String
-    ) throws(StoreError) -> [AttemptKey: Int] {
-        guard !keys.isEmpty else { return [:] }
+    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) {
+        guard !keys.isEmpty else { return }
         let names = keys.map(\.text)
-        let answers = try transactionGivingAnswers([
-            PostgresConnection.Call(.putAttempts) { parameters in
-                parameters.addTexts(names)
-                parameters.add(run)
-            }
-        ]) { _ in [PostgresConnection.Call(.countAttempts) { $0.addTexts(names) }] }
+        try transaction { _ in
+            (
+                [
+                    PostgresConnection.Call(.putAttempts) { parameters in
+                        parameters.addTexts(names)
+                        parameters.add(run)
+                    }
+                ], ()
+            )
+        }
+    }
+
+    package func crashes(of keys: [AttemptKey]) throws(StoreError) -> [AttemptKey: Int] {
+        guard !keys.isEmpty else { return [:] }
+        let answer = try ask(.countAttempts) { $0.addTexts(keys.map(\.text)) }
         var counts: [AttemptKey: Int] = [:]
-        for row in 0..<answers[0].count {
-            counts[AttemptKey(try Self.name(answers[0], row, 0))] = Int(answers[0].integer(row, 1))
+        for row in 0..<answer.count {
+            counts[AttemptKey(try Self.name(answer, row, 0))] = Int(answer.integer(row, 1))
         }
         return counts
     }

@@ -38,26 +38,27 @@ extension SQLiteStore {
         }
     }
 
-    package func markAttempts(
-        _ keys: [AttemptKey], run: String
-    ) throws(StoreError) -> [AttemptKey: Int] {
+    package func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) {
         try writing { link throws(StoreError) in
-            var counts: [AttemptKey: Int] = [:]
             for key in keys {
                 link.statements.putAttempt.bind(1, key)
                 link.statements.putAttempt.bind(2, run)
                 try link.statements.putAttempt.run()
-                let crashes = try crashes(of: key, link)
-                if crashes > 0 { counts[key] = crashes }
             }
-            return counts
         }
     }
 
-    private func crashes(of key: AttemptKey, _ link: Link) throws(StoreError) -> Int {
-        let row = link.statements.countAttempts
-        defer { row.reset() }
-        row.bind(1, key)
-        return try row.step() ? Int(row.integer(0)) : 0
+    package func crashes(of keys: [AttemptKey]) throws(StoreError) -> [AttemptKey: Int] {
+        try reading { link throws(StoreError) in
+            let row = link.statements.countAttempts
+            defer { row.reset() }
+            var counts: [AttemptKey: Int] = [:]
+            for key in keys {
+                row.bind(1, key)
+                if try row.step(), row.integer(0) > 0 { counts[key] = Int(row.integer(0)) }
+                row.reset()
+            }
+            return counts
+        }
     }
 }

@@ -5,7 +5,7 @@ import Store
 final class FlakyStore: RoomStore {
     enum Call: Hashable {
         case load, commit, unpublished, markPublished, liveRooms, participants, overdue, prune, beginRun
-        case endRun, markAttempts, statistics, check
+        case endRun, markAttempts, crashes, statistics, check
     }
 
     let real: any RoomStore
@@ -100,7 +100,11 @@ final class FlakyStore: RoomStore {
         try call(.endRun, writes: true) { () throws(StoreError) in try real.endRun(id) }
     }
 
-    func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) -> [AttemptKey: Int] {
+    func crashes(of keys: [AttemptKey]) throws(StoreError) -> [AttemptKey: Int] {
+        try call(.crashes, writes: false) { () throws(StoreError) in try real.crashes(of: keys) }
+    }
+
+    func markAttempts(_ keys: [AttemptKey], run: String) throws(StoreError) {
         try call(.markAttempts, writes: true) { () throws(StoreError) in
             try real.markAttempts(keys, run: run)
         }
