@@ -36,6 +36,8 @@ extension Worker {
             guard error.isBatchFault || isLocal(error) else { return storeFailed(error, at: uptime) }
             counters.storeFailures += 1
             log.error("what other workers left was not taken over: tried again", ["error": error.description])
+            // It may be this worker's by now, and no load would bring it then.
+            drainAgain()
         }
     }
 }

@@ -219,6 +219,44 @@ struct CrewTests {
         #expect(crew.disk.outbox.isEmpty)
     }
 
+    /// Does what it is asked once, and says that it has failed.
+    private final class Doubt: MemoryStore.Gate {
+        var call: MemoryStore.Call?
+        func before(_ call: MemoryStore.Call, on rooms: [RoomID]) throws(StoreError) {}
+        func after(_ call: MemoryStore.Call) throws(StoreError) {
+            guard call == self.call else { return }
+            self.call = nil
+            throw .io(code: 10, "whether it was done is unknown")
+        }
+    }
+
+    @Test("What was taken over from a dead worker is published first, though its taking seemed to fail")
+    func inheritedInDoubt() throws {
+        let crew = try Crew(shards: 4)
+        try crew.join("a")
+        let doubt = Doubt()
+        try crew.join("b", gate: doubt)
+        crew.pass(12_000)
+        crew.verdict = { member, channel in
+            member.name == "a" && channel == PublisherChannel.events ? .silence : .confirm
+        }
+        crew.command("1", "open", "r", shard: 0)
+        crew.settle()
+        crew.kill(crew.members[0])
+        let before = crew.events.count
+        crew.queues = [:]
+        doubt.call = .inherit
+        // Once the lease is over.
+        crew.members[0].worker.inheritAt = crew.uptime + 8_000
+        crew.pass(12_000)
+        #expect(doubt.call == nil)
+        crew.command("2", "join", "r", shard: 0, user: "u")
+        crew.pass(12_000)
+        #expect(Array(crew.events.dropFirst(before)).first == "r:1")
+        #expect(crew.disk.outbox.isEmpty)
+        try expectOrder(crew)
+    }
+
     @Test("Whoever takes a tick publishes what the room's worker has not, and each keeps the order")
     func unsent() throws {
         let crew = try crew(["a", "b"])
