@@ -86,7 +86,7 @@ struct PostgresCostTests {
         #expect(try traffic(store) { try store.markPublished(Array(1...500)) } == [2, 4])
         #expect(try traffic(store) { _ = try store.liveRooms(after: nil, limit: 2_000) } == [1, 1])
         #expect(try traffic(store) { _ = try store.overdue(at: .noon, after: nil, limit: 2_000) } == [1, 1])
-        #expect(try traffic(store) { try store.markAttempts(keys, run: "run") } == [2, 4])
+        #expect(try traffic(store) { try store.markAttempts(keys, run: "run") } == [2, 3])
         #expect(try traffic(store) { _ = try store.crashes(of: keys) } == [1, 1])
         #expect(try traffic(store) { _ = try store.renewLease(lease) } == [2, 8])
         #expect(try traffic(store) { _ = try store.statistics() } == [1, 4])
